@@ -1,0 +1,88 @@
+package mysqlconn
+
+import (
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-sql-driver/mysql"
+)
+
+// ErrSilent is returned for a connection that was closed because its server
+// neither answered nor said, on another connection, that it still works.
+var ErrSilent = errors.New("server does not answer")
+
+// ErrorNumber returns the server's error number in err, or 0.
+func ErrorNumber(err error) uint16 {
+	var d *mysql.MySQLError
+	if errors.As(err, &d) {
+		return d.Number
+	}
+	var g *gomysql.MyError
+	if errors.As(err, &g) {
+		return g.Code
+	}
+	return 0
+}
+
+func isNumber(err error, numbers ...uint16) bool {
+	n := ErrorNumber(err)
+	for _, want := range numbers {
+		if n == want && n != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// IsDuplicateKey reports ER_DUP_ENTRY and its kin (1062, 1586).
+func IsDuplicateKey(err error) bool { return isNumber(err, 1062, 1586) }
+
+// IsLockConflict reports a deadlock (1213), a lock wait that was given up
+// (1205) and MariaDB's record that changed since the read (1020): the
+// transaction can simply be run again.
+func IsLockConflict(err error) bool { return isNumber(err, 1213, 1205, 1020, 3572) }
+
+// IsReadOnly reports a server that refuses writes for now: read_only,
+// super_read_only (1290), a read-only transaction server (1836), offline_mode.
+func IsReadOnly(err error) bool { return isNumber(err, 1290, 1836, 3032) }
+
+// IsAccessDenied reports a refused login or a missing privilege.
+func IsAccessDenied(err error) bool {
+	return isNumber(err, 1044, 1045, 1142, 1143, 1227, 1370, 1698, 3118, 4151)
+}
+
+// IsTableGone reports a table, view or database that is not there.
+func IsTableGone(err error) bool { return isNumber(err, 1146, 1049, 1051, 1109) }
+
+// IsTableChanged reports that a snapshot is older than the definition of a
+// table it reads (1412).
+func IsTableChanged(err error) bool { return isNumber(err, 1412) }
+
+// IsConnectionLost reports that the connection is gone, or that the server ends
+// or refuses sessions for a while (too many connections, shutdown, a killed
+// session): what a new connection later may mend.
+func IsConnectionLost(err error) bool {
+	if err == nil {
+		return false
+	}
+	if isNumber(err, 1040, 1053, 1077, 1079, 1080, 1129, 1152, 1158, 1159, 1160, 1161, 1184, 1203, 1226, 1317,
+		1927, 2006, 2013, 2055, 3024, 3169, 4031) {
+		return true
+	}
+	if ErrorNumber(err) != 0 {
+		return false
+	}
+	for _, target := range []error{ErrSilent, driver.ErrBadConn, mysql.ErrInvalidConn, gomysql.ErrBadConn,
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.ECONNREFUSED, syscall.EPIPE,
+		syscall.ENOENT, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	var ne net.Error
+	return errors.As(err, &ne)
+}

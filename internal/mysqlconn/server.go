@@ -1,0 +1,114 @@
+package mysqlconn
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"io"
+	"log"
+	"sync"
+
+	"github.com/copydb/copydb/state"
+	"github.com/go-sql-driver/mysql"
+)
+
+// Identity tells servers apart. UUID is MySQL's server_uuid; for MariaDB, which
+// has none, it is made of what stays the same over a restart (server_id,
+// hostname, port and data folder).
+type Identity struct {
+	Version  Version
+	UUID     string
+	ServerID uint32
+}
+
+// Server is one server and the run's sessions on it. New opens nothing; Close
+// ends the pool of nothing but idle connections: sessions are closed by who
+// opened them.
+type Server struct {
+	cfg Config
+	db  *sql.DB
+
+	mu       sync.Mutex
+	sessions map[int]state.Session
+	closers  map[int]io.Closer
+	highest  int
+	tlsKnown bool
+	tlsOff   bool
+}
+
+// New checks cfg and returns a Server. The caller calls Close.
+func New(cfg Config) (*Server, error) {
+	if cfg.Name == "" || (cfg.Host == "" && cfg.Socket == "") {
+		return nil, fmt.Errorf("server needs a name and an address")
+	}
+	dc := mysql.NewConfig()
+	dc.User, dc.Passwd = cfg.User, cfg.Password
+	dc.Net, dc.Addr = cfg.network(), cfg.Address()
+	dc.Timeout = cfg.ConnectTimeout
+	dc.InterpolateParams = true
+	dc.Collation = "utf8mb4_bin"
+	dc.Logger = log.New(io.Discard, "", 0)
+	if cfg.TLS != nil {
+		dc.TLS = cfg.TLS.Clone()
+		dc.AllowFallbackToPlaintext = cfg.TLSFallback
+	}
+	connector, err := mysql.NewConnector(dc)
+	if err != nil {
+		return nil, fmt.Errorf("configure connection to %s %s: %w", cfg.Name, cfg.Address(), err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxIdleConns(-1) // a closed *sql.Conn is a closed connection
+	return &Server{cfg: cfg, db: db, sessions: map[int]state.Session{}, closers: map[int]io.Closer{}}, nil
+}
+
+// Config returns what the server was made with.
+func (s *Server) Config() Config { return s.cfg }
+
+// Close releases what New took. Sessions stay with their owners.
+func (s *Server) Close() error { return s.db.Close() }
+
+// Identify asks the server who it is.
+func (s *Server) Identify(ctx context.Context) (Identity, error) {
+	c, err := s.Open(ctx)
+	if err != nil {
+		return Identity{}, err
+	}
+	defer c.Close()
+	return c.Identify(ctx)
+}
+
+// Identify asks the server behind this very connection who it is: a proxy may
+// hand out another one each time.
+func (c *Control) Identify(ctx context.Context) (Identity, error) {
+	var id Identity
+	var text string
+	if err := c.QueryRow(ctx, []any{&text, &id.ServerID}, "SELECT VERSION(), @@server_id"); err != nil {
+		return id, fmt.Errorf("identify %s: %w", c.server.cfg.Name, err)
+	}
+	v, err := ParseVersion(text)
+	if err != nil {
+		return id, err
+	}
+	id.Version = v
+	var raw string
+	if err := c.QueryRow(ctx, []any{&raw}, identityQuery(v.Flavor)); err != nil {
+		return id, fmt.Errorf("identify %s: %w", c.server.cfg.Name, err)
+	}
+	id.UUID = uuidOf(v.Flavor, raw)
+	return id, nil
+}
+
+func identityQuery(f Flavor) string {
+	if f == MariaDB {
+		return "SELECT CONCAT_WS('/', @@server_id, @@hostname, @@port, @@datadir)"
+	}
+	return "SELECT @@server_uuid"
+}
+
+func uuidOf(f Flavor, raw string) string {
+	if f == MariaDB {
+		return fmt.Sprintf("mariadb-%x", sha256.Sum256([]byte(raw)))[:40]
+	}
+	return raw
+}

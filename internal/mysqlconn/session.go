@@ -1,0 +1,323 @@
+package mysqlconn
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// Session is one connection that speaks the text protocol itself: result rows
+// are handed out as the bytes that arrived. It belongs to one goroutine at a
+// time. Its character set is binary: bytes are sent and stored as they are.
+type Session struct {
+	server *Server
+	conn   *client.Conn
+	wire   *watchedConn
+	id     uint64
+	number int
+	buf    bytes.Buffer
+	fields [][]byte
+	once   sync.Once
+}
+
+// Result is what an OK packet says.
+type Result struct {
+	Affected uint64
+	Warnings uint16
+	Info     string // "Records: 3  Deleted: 0  Skipped: 0  Warnings: 0" and the like
+}
+
+// OpenSession connects, takes the next named lock of the run and runs setup,
+// one statement each. The caller closes the Session.
+func (s *Server) OpenSession(ctx context.Context, setup ...string) (*Session, error) {
+	dial, cancel := context.WithTimeout(ctx, s.connectLimit())
+	defer cancel()
+	sess, err := s.dialSession(dial)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s %s: %w", s.cfg.Name, s.cfg.Address(), err)
+	}
+	n, lock := s.reserve()
+	sess.number = n
+	s.register(n, lock, sess.id, sess)
+	if lock != "" {
+		row, err := sess.QueryRow(dial, "SELECT GET_LOCK('"+lock+"', 0)")
+		if err == nil && (len(row) != 1 || string(row[0]) != "1") {
+			err = fmt.Errorf("named lock %s is held by another session", lock)
+		}
+		if err != nil {
+			sess.Close()
+			return nil, fmt.Errorf("connect to %s %s: %w", s.cfg.Name, s.cfg.Address(), err)
+		}
+	}
+	for _, q := range append([]string{"SET NAMES binary"}, setup...) {
+		if _, err := sess.Exec(dial, q); err != nil {
+			sess.Close()
+			return nil, fmt.Errorf("set up session on %s (%s): %w", s.cfg.Name, q, err)
+		}
+	}
+	return sess, nil
+}
+
+func (s *Server) dialSession(ctx context.Context) (*Session, error) {
+	sess := &Session{server: s}
+	dialer := func(ctx context.Context, network, address string) (net.Conn, error) {
+		d := &net.Dialer{Timeout: s.connectLimit()}
+		c, err := d.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if deadline, ok := ctx.Deadline(); ok {
+			_ = c.SetDeadline(deadline) // for the handshake, which knows no context
+		}
+		sess.wire = &watchedConn{Conn: c}
+		return sess.wire, nil
+	}
+	useTLS, err := s.encrypts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	options := func(c *client.Conn) error {
+		c.UnsetCapability(gomysql.CLIENT_QUERY_ATTRIBUTES)
+		c.UnsetCapability(gomysql.CLIENT_DEPRECATE_EOF)
+		if useTLS {
+			c.SetTLSConfig(s.cfg.TLS.Clone())
+		}
+		return c.SetCapability(gomysql.CLIENT_LOCAL_FILES)
+	}
+	conn, err := client.ConnectWithDialer(ctx, s.cfg.network(), s.cfg.Address(), s.cfg.User, s.cfg.Password, "", dialer, options)
+	if err != nil {
+		return nil, err
+	}
+	sess.conn, sess.id = conn, uint64(conn.GetConnectionID())
+	return sess, sess.wire.SetDeadline(noDeadline)
+}
+
+// encrypts reports whether new sessions use TLS; with the fallback allowed, the
+// server is asked once what it gave to a connection that would have taken TLS.
+func (s *Server) encrypts(ctx context.Context) (bool, error) {
+	if s.cfg.TLS == nil || !s.cfg.TLSFallback {
+		return s.cfg.TLS != nil, nil
+	}
+	s.mu.Lock()
+	known, off := s.tlsKnown, s.tlsOff
+	s.mu.Unlock()
+	if known {
+		return !off, nil
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	var name, cipher string
+	if err := conn.QueryRowContext(ctx, "SHOW SESSION STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tlsKnown, s.tlsOff = true, cipher == ""
+	return cipher != "", nil
+}
+
+// ID is the server's id of the connection.
+func (s *Session) ID() uint64 { return s.id }
+
+// Exec runs a statement that returns no rows.
+func (s *Session) Exec(ctx context.Context, query string) (Result, error) {
+	return s.ExecBytes(ctx, append(make([]byte, 5, len(query)+5), query...))
+}
+
+// ExecBytes is Exec for a statement that stands in packet from its fifth byte
+// on; the five before it are for the packet header and are overwritten.
+func (s *Session) ExecBytes(ctx context.Context, packet []byte) (Result, error) {
+	var res Result
+	err := s.do(ctx, func() error {
+		if err := s.send(packet); err != nil {
+			return err
+		}
+		head, err := s.readPacket()
+		if err != nil {
+			return err
+		}
+		switch head[0] {
+		case gomysql.OK_HEADER:
+			res, err = parseOK(head)
+			return err
+		case gomysql.ERR_HEADER:
+			return parseErr(head)
+		}
+		return errors.New("statement returned rows where none were expected")
+	})
+	return res, err
+}
+
+// Query runs a query and calls row for each row with its columns as text bytes;
+// nil is NULL. The slices are valid until row returns. An error of row ends the
+// connection, since the rest of the result is not read.
+func (s *Session) Query(ctx context.Context, query string, row func(fields [][]byte) error) error {
+	return s.do(ctx, func() error {
+		if err := s.send(append(make([]byte, 5, len(query)+5), query...)); err != nil {
+			return err
+		}
+		head, err := s.readPacket()
+		if err != nil {
+			return err
+		}
+		switch head[0] {
+		case gomysql.ERR_HEADER:
+			return parseErr(head)
+		case gomysql.OK_HEADER:
+			return nil
+		}
+		n, _, _ := gomysql.LengthEncodedInt(head)
+		for range int(n) + 1 { // column definitions and their EOF
+			if _, err := s.readPacket(); err != nil {
+				return err
+			}
+		}
+		return s.readRows(int(n), row)
+	})
+}
+
+func (s *Session) readRows(n int, row func([][]byte) error) error {
+	if cap(s.fields) < n {
+		s.fields = make([][]byte, n)
+	}
+	fields := s.fields[:n]
+	for {
+		p, err := s.readPacket()
+		if err != nil {
+			return err
+		}
+		switch {
+		case p[0] == gomysql.EOF_HEADER && len(p) < 9:
+			return nil
+		case p[0] == gomysql.ERR_HEADER: // no length-encoded integer begins so
+			return parseErr(p)
+		}
+		if err := splitRow(p, fields); err != nil {
+			s.cut()
+			return err
+		}
+		if err := row(fields); err != nil {
+			s.cut()
+			return err
+		}
+	}
+}
+
+// QueryRow returns a copy of the first row, or nil where there is none.
+func (s *Session) QueryRow(ctx context.Context, query string) ([][]byte, error) {
+	var out [][]byte
+	err := s.Query(ctx, query, func(fields [][]byte) error {
+		if out == nil {
+			for _, f := range fields {
+				out = append(out, bytes.Clone(f))
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Close ends the connection without waiting for the server. A transaction that
+// is open on it is rolled back by the server. It can be called twice.
+func (s *Session) Close() error {
+	s.once.Do(func() {
+		_ = s.wire.SetDeadline(soon())
+		_ = s.conn.Quit()
+		_ = s.conn.Close()
+		s.server.release(s.number)
+	})
+	return nil
+}
+
+// cut ends the TCP connection; Close still has to be called.
+func (s *Session) cut() { _ = s.wire.Close() }
+
+func (s *Session) send(packet []byte) error {
+	packet[4] = gomysql.COM_QUERY
+	s.conn.ResetSequence()
+	return s.conn.WritePacket(packet)
+}
+
+func (s *Session) readPacket() ([]byte, error) {
+	s.buf.Reset()
+	if err := s.conn.ReadPacketTo(&s.buf); err != nil {
+		return nil, err
+	}
+	if s.buf.Len() == 0 {
+		return nil, errors.New("empty packet from the server")
+	}
+	return s.buf.Bytes(), nil
+}
+
+// do runs fn so that the end of ctx, or of the server's patience, ends the
+// connection under it.
+func (s *Session) do(ctx context.Context, fn func() error) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return s.server.guard(ctx, s.id, &s.wire.last, func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, s.cut)
+		err := fn()
+		if !stop() && err != nil {
+			return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+		}
+		return err
+	})
+}
+
+func parseOK(p []byte) (Result, error) {
+	var r Result
+	pos := 1
+	var n int
+	r.Affected, _, n = gomysql.LengthEncodedInt(p[pos:])
+	pos += n
+	_, _, n = gomysql.LengthEncodedInt(p[pos:])
+	pos += n + 2 // status flags
+	if len(p) < pos+2 {
+		return r, errors.New("short OK packet")
+	}
+	r.Warnings = binary.LittleEndian.Uint16(p[pos:])
+	r.Info = string(p[pos+2:])
+	return r, nil
+}
+
+func parseErr(p []byte) error {
+	if len(p) < 9 {
+		return errors.New("short error packet")
+	}
+	return &gomysql.MyError{Code: binary.LittleEndian.Uint16(p[1:]), State: string(p[4:9]), Message: string(p[9:])}
+}
+
+// splitRow cuts a text row into its columns in place.
+func splitRow(p []byte, fields [][]byte) error {
+	pos := 0
+	for i := range fields {
+		if pos >= len(p) {
+			return errors.New("short row packet")
+		}
+		if p[pos] == 0xfb {
+			fields[i] = nil
+			pos++
+			continue
+		}
+		n, _, size := gomysql.LengthEncodedInt(p[pos:])
+		pos += size
+		end := pos + int(n)
+		if end > len(p) {
+			return errors.New("short row packet")
+		}
+		fields[i] = p[pos:end:end]
+		pos = end
+	}
+	return nil
+}
