@@ -1,0 +1,40 @@
+package applier
+
+import "github.com/copydb/copydb/internal/table"
+
+// Op is what a row event did to a row.
+type Op uint8
+
+// The operations.
+const (
+	Insert Op = iota + 1
+	Update
+	Delete
+)
+
+// String names the operation as messages do.
+func (o Op) String() string {
+	switch o {
+	case Insert:
+		return "insert"
+	case Update:
+		return "update"
+	case Delete:
+		return "delete"
+	}
+	return "unknown"
+}
+
+// Row is one image of a row: for each column of the structure, in its order,
+// the value as an SQL literal for a session with binary character set, time_zone
+// +00:00 and backslash escapes. It is nil for generated columns.
+type Row [][]byte
+
+// Change is one changed row of a selected table.
+type Change struct {
+	Table  *table.Table // its structure at that place of the log
+	Op     Op
+	Before Row    // nil for Insert
+	After  Row    // nil for Delete
+	At     string // where the row event ends in the log, for messages
+}
