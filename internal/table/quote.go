@@ -1,0 +1,48 @@
+package table
+
+import "strings"
+
+// Quote writes a name as an SQL identifier.
+func Quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// QuoteList writes names as a comma-separated list of identifiers.
+func QuoteList(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = Quote(n)
+	}
+	return strings.Join(out, ", ")
+}
+
+// AppendString appends b as a string literal for a session whose sql_mode lacks
+// NO_BACKSLASH_ESCAPES and whose character_set_client is binary or utf8mb4.
+func AppendString(dst, b []byte) []byte {
+	dst = append(dst, '\'')
+	for len(b) > 0 {
+		n := 0
+		for n < len(b) && escapeFor[b[n]] == 0 {
+			n++
+		}
+		dst = append(dst, b[:n]...)
+		if n == len(b) {
+			break
+		}
+		dst = append(dst, '\\', escapeFor[b[n]])
+		b = b[n+1:]
+	}
+	return append(dst, '\'')
+}
+
+var escapeFor = [256]byte{0: '0', '\'': '\'', '\\': '\\', '\n': 'n', '\r': 'r', 0x1a: 'Z'}
+
+const hexDigits = "0123456789ABCDEF"
+
+// AppendHex appends b as a hexadecimal literal, x'..': bytes whatever the
+// session's character set is.
+func AppendHex(dst, b []byte) []byte {
+	dst = append(dst, 'x', '\'')
+	for _, c := range b {
+		dst = append(dst, hexDigits[c>>4], hexDigits[c&15])
+	}
+	return append(dst, '\'')
+}

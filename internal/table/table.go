@@ -1,0 +1,213 @@
+package table
+
+import (
+	"github.com/copydb/copydb/state"
+)
+
+// Kind says how values of a column are read and written.
+type Kind string
+
+// The kinds. All but Text carry no character set.
+const (
+	Integer  Kind = "integer"
+	Decimal  Kind = "decimal"
+	Float    Kind = "float"  // 4 bytes: its text form has 6 digits only
+	Double   Kind = "double" // 8 bytes
+	Bit      Kind = "bit"
+	Temporal Kind = "temporal" // date, time, datetime, timestamp
+	Year     Kind = "year"
+	Text     Kind = "text"
+	Binary   Kind = "binary" // binary, varbinary, blobs
+	Enum     Kind = "enum"
+	Set      Kind = "set"
+	JSON     Kind = "json" // MySQL's own; MariaDB's JSON is Text
+	Geometry Kind = "geometry"
+	Vector   Kind = "vector"
+	Address  Kind = "address" // MariaDB's uuid, inet4 and inet6
+	Unknown  Kind = "unknown"
+)
+
+// Column is one column, also a generated or an invisible one.
+type Column struct {
+	Name       string `json:"name"`
+	Type       string `json:"type"`      // the type's name in lower case: varchar
+	FullType   string `json:"full_type"` // with length and attributes: varchar(20)
+	Kind       Kind   `json:"kind"`
+	Charset    string `json:"charset,omitempty"`
+	Collation  string `json:"collation,omitempty"`
+	Length     int    `json:"length,omitempty"` // bytes of BINARY(n), bits of BIT(n)
+	Unsigned   bool   `json:"unsigned,omitempty"`
+	Nullable   bool   `json:"nullable,omitempty"`
+	Generated  bool   `json:"generated,omitempty"`
+	Expression string `json:"expression,omitempty"` // of a generated column
+	Invisible  bool   `json:"invisible,omitempty"`
+	Compressed bool   `json:"compressed,omitempty"` // MariaDB's COMPRESSED
+	AutoInc    bool   `json:"auto_increment,omitempty"`
+}
+
+// KeyColumn is one part of an index.
+type KeyColumn struct {
+	Name       string `json:"name"`             // "" for an expression
+	Prefix     int    `json:"prefix,omitempty"` // indexed length where not whole
+	Descending bool   `json:"descending,omitempty"`
+}
+
+// Key is one unique index.
+type Key struct {
+	Name    string      `json:"name"`
+	Columns []KeyColumn `json:"columns"`
+	Hash    bool        `json:"hash,omitempty"` // not ordered
+}
+
+// ForeignKey is one constraint of the table that has it.
+type ForeignKey struct {
+	Name           string   `json:"name"`
+	Columns        []string `json:"columns"`
+	ParentDatabase string   `json:"parent_database"`
+	ParentTable    string   `json:"parent_table"`
+	ParentColumns  []string `json:"parent_columns"`
+	OnDelete       string   `json:"on_delete"`
+	OnUpdate       string   `json:"on_update"`
+}
+
+// Cascades reports whether a change of the parent changes rows of the child.
+func (f ForeignKey) Cascades() bool {
+	for _, rule := range []string{f.OnDelete, f.OnUpdate} {
+		switch rule {
+		case "CASCADE", "SET NULL", "SET DEFAULT":
+			return true
+		}
+	}
+	return false
+}
+
+// Name is a table's full name.
+type Name struct {
+	Database, Table string
+}
+
+// String writes the name for messages: database.table.
+func (n Name) String() string { return n.Database + "." + n.Table }
+
+// Quoted writes the name for SQL.
+func (n Name) Quoted() string { return Quote(n.Database) + "." + Quote(n.Table) }
+
+// Table is the structure of one table at one position.
+type Table struct {
+	Database string       `json:"database"`
+	Table    string       `json:"table"`
+	Engine   string       `json:"engine"`
+	Columns  []Column     `json:"columns"` // as row events order them
+	Keys     []Key        `json:"keys"`    // all unique ones, the primary key first
+	Foreign  []ForeignKey `json:"foreign_keys,omitempty"`
+	// Hidden is how many columns row events have behind the listed ones:
+	// MariaDB keeps a hash for each long unique key.
+	Hidden    int  `json:"hidden,omitempty"`
+	Versioned bool `json:"versioned,omitempty"` // system-versioned
+	Overlaps  bool `json:"overlaps,omitempty"`  // a key WITHOUT OVERLAPS
+	// Create is SHOW CREATE TABLE's text. MariaDB prints binary defaults raw, so
+	// it may be no UTF-8.
+	Create state.Text `json:"create"`
+
+	Rows  int64 `json:"-"` // the server's estimate
+	Bytes int64 `json:"-"` // data length, the server's estimate
+}
+
+// FullName returns the table's name.
+func (t *Table) FullName() Name { return Name{t.Database, t.Table} }
+
+// String returns the name for messages.
+func (t *Table) String() string { return t.FullName().String() }
+
+// Quoted returns the name for SQL.
+func (t *Table) Quoted() string { return t.FullName().Quoted() }
+
+// Column returns the column of that name, or nil.
+func (t *Table) Column(name string) *Column {
+	for i := range t.Columns {
+		if t.Columns[i].Name == name {
+			return &t.Columns[i]
+		}
+	}
+	return nil
+}
+
+// Stored returns the columns that are read and written: all but generated ones.
+func (t *Table) Stored() []*Column {
+	out := make([]*Column, 0, len(t.Columns))
+	for i := range t.Columns {
+		if !t.Columns[i].Generated {
+			out = append(out, &t.Columns[i])
+		}
+	}
+	return out
+}
+
+// Transactional reports whether the engine rolls back.
+func (t *Table) Transactional() bool { return Transactional(t.Engine) }
+
+// Transactional reports whether an engine rolls back.
+func Transactional(engine string) bool {
+	switch engine {
+	case "InnoDB", "ROCKSDB", "RocksDB", "TokuDB", "ndbcluster":
+		return true
+	}
+	return false
+}
+
+// UsableKey returns the key by which rows are found and chunks are cut: unique
+// over whole NOT NULL columns without FLOAT or DOUBLE, the primary key first.
+// It is nil where there is none, and for tables that must be exact whatever
+// their keys are.
+func (t *Table) UsableKey() *Key {
+	if t.Versioned || t.Overlaps {
+		return nil
+	}
+	for i := range t.Keys {
+		if t.usable(&t.Keys[i]) {
+			return &t.Keys[i]
+		}
+	}
+	return nil
+}
+
+func (t *Table) usable(k *Key) bool {
+	if k.Hash && t.Engine == "InnoDB" {
+		return false // a long unique key: a hash finds no range
+	}
+	for _, kc := range k.Columns {
+		c := t.Column(kc.Name)
+		if c == nil || kc.Prefix > 0 || c.Nullable {
+			return false
+		}
+		switch c.Kind {
+		case Float, Double, JSON, Geometry, Vector, Unknown:
+			return false
+		}
+	}
+	return len(k.Columns) > 0
+}
+
+// WhyExact says why a table has no usable key, or "".
+func (t *Table) WhyExact() string {
+	switch {
+	case t.Versioned:
+		return "it is system-versioned"
+	case t.Overlaps:
+		return "it has a key WITHOUT OVERLAPS"
+	case t.UsableKey() != nil:
+		return ""
+	case len(t.Keys) == 0:
+		return "it has no primary or unique key"
+	}
+	return "no primary or unique key is over whole NOT NULL columns without FLOAT or DOUBLE"
+}
+
+// KeyNames returns the columns of k by name.
+func (k *Key) KeyNames() []string {
+	out := make([]string, len(k.Columns))
+	for i, c := range k.Columns {
+		out[i] = c.Name
+	}
+	return out
+}
