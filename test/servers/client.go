@@ -30,31 +30,26 @@ func (s *Server) config() *mysql.Config {
 // database, several statements per call allowed, times as text.
 func (s *Server) DSN() string { return s.config().FormatDSN() }
 
-func (s *Server) quietDSN() string {
-	c := s.config()
-	c.Logger = &mysql.NopLogger{}
-	return c.FormatDSN()
-}
-
 // DB returns a pool of the super user, opened with the first call. It belongs
 // to the server, and Close closes it.
 func (s *Server) DB() *sql.DB {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.db == nil {
-		connector, err := mysql.NewConnector(s.quietConfig())
-		if err != nil {
-			panic(fmt.Sprintf("connector of a config of our own: %v", err))
-		}
-		s.db = sql.OpenDB(connector)
+		s.db = s.open()
 	}
 	return s.db
 }
 
-func (s *Server) quietConfig() *mysql.Config {
+// open returns a pool that prints nothing about connections that break.
+func (s *Server) open() *sql.DB {
 	c := s.config()
 	c.Logger = &mysql.NopLogger{}
-	return c
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		panic(fmt.Sprintf("connector of a config of our own: %v", err))
+	}
+	return sql.OpenDB(connector)
 }
 
 // Tool returns the argv prefix that runs a client tool of the server's own

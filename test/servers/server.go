@@ -163,13 +163,11 @@ func (s *Server) launch(ctx context.Context) error {
 
 // wait returns when the server answers a query, has ended, or ctx is done.
 func (s *Server) wait(ctx context.Context) error {
-	db, err := sql.Open("mysql", s.quietDSN())
-	if err != nil {
-		return err
-	}
+	db := s.open()
 	defer db.Close()
 	for {
-		if err = db.PingContext(ctx); err == nil {
+		err := db.PingContext(ctx)
+		if err == nil {
 			return nil
 		}
 		select {
