@@ -4,28 +4,28 @@ import "time"
 
 // Config is a whole configuration, defaults filled in.
 type Config struct {
-	Source   Source   `yaml:"source"`
-	Target   Target   `yaml:"target"`
-	Tables   Tables   `yaml:"tables"`
-	Existing string   `yaml:"existing_tables"`
-	Schema   Schema   `yaml:"schema"`
-	Snapshot Snapshot `yaml:"snapshot"`
-	CatchUp  CatchUp  `yaml:"catch_up"`
+	Source   Source
+	Target   Target
+	Tables   Tables
+	Existing string // existing_tables: error
+	Schema   Schema
+	Snapshot Snapshot
+	CatchUp  CatchUp
 
-	RetryTimeout       time.Duration `yaml:"retry_timeout"`
-	CheckpointInterval time.Duration `yaml:"checkpoint_interval"`
-	StopTimeout        time.Duration `yaml:"stop_timeout"`
-	State              string        `yaml:"state"`
+	RetryTimeout       time.Duration
+	CheckpointInterval time.Duration // 0 = after every applied window
+	StopTimeout        time.Duration
+	State              string // path
 }
 
-// Server says how to reach one server. Password is resolved: it comes from
-// password, password_env or password_file.
+// Server says how to reach one server. Either Host or Socket is set. Password
+// is resolved: it comes from password, password_env or password_file.
 type Server struct {
 	Host           string
 	Port           int
 	Socket         string
 	User           string
-	Password       string
+	Password       Secret
 	TLS            TLS
 	ConnectTimeout time.Duration
 	NetworkTimeout time.Duration
@@ -72,25 +72,35 @@ type Snapshot struct {
 	LoadMethod string // auto, load_data, insert
 }
 
-// The values of catch_up.until that are words.
-const (
-	UntilCaughtUp = "caught_up"
-	UntilNever    = "never"
-)
-
-// Until is where catch-up ends: a word, or a position on the source (either
-// GTID, or File and Pos).
-type Until struct {
-	Word string // UntilCaughtUp, UntilNever, or "" where a position is given
-	GTID string
-	File string
-	Pos  uint64
-}
-
 // CatchUp tunes the applying of the binary log.
 type CatchUp struct {
 	Threads int // 1 until parallel applying exists
 	Until   Until
 	MaxLag  time.Duration
 	DDL     string // error, ignore
+}
+
+// Default returns the configuration of which nothing is set: it lacks the
+// servers and the tables.
+func Default() Config {
+	var c Config
+	for _, k := range Keys() {
+		if k.field == nil {
+			continue
+		}
+		v, err := k.decode(k.defaultNode())
+		if err != nil {
+			panic("config: default of " + k.Path + ": " + err.Error())
+		}
+		k.assign(&c, v)
+	}
+	c.settle()
+	return c
+}
+
+// settle puts in place of auto what it means where it means one thing.
+func (c *Config) settle() {
+	if c.CatchUp.Threads == 0 {
+		c.CatchUp.Threads = 1
+	}
 }
