@@ -30,7 +30,7 @@ type Options struct {
 
 	Logger           *slog.Logger
 	Reporter         Reporter
-	ProgressInterval time.Duration // 0 = 30 s
+	ProgressInterval time.Duration // between two ProgressRecords; 0 = 30 s
 	ShowKeys         bool
 
 	// Command is how the program was called, without start options and secrets,

@@ -19,6 +19,15 @@ type Record interface {
 	Kind() string
 }
 
+// RunRecord says which run speaks. It comes as soon as both ids are known; a
+// Reporter puts them into every record after it.
+type RunRecord struct {
+	MigrationID string `json:"migration_id"`
+	RunID       string `json:"run_id"`
+	StatePath   string `json:"state"`
+	Resumed     bool   `json:"resumed"`
+}
+
 // PhaseRecord: a phase begins.
 type PhaseRecord struct {
 	Phase state.Phase `json:"phase"`
@@ -124,6 +133,9 @@ type ExitErrorRecord struct {
 	Message  string `json:"message"`
 	Next     string `json:"next"`
 }
+
+// Kind implements Record.
+func (RunRecord) Kind() string { return "run" }
 
 // Kind implements Record.
 func (PhaseRecord) Kind() string { return "phase" }
