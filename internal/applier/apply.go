@@ -1,0 +1,211 @@
+package applier
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+// Unit is what is committed as a whole: one transaction of the source, or one
+// part of a large one.
+type Unit struct {
+	Changes  []Change
+	Low      *state.Position // the boundary behind it; nil for a part
+	Streamed state.Position  // end of its last event
+}
+
+// ApplyError says which change of which unit failed.
+type ApplyError struct {
+	Table string
+	Key   []string // the key's columns
+	Op    Op
+	At    string // position of the row event
+	Err   error
+}
+
+// Error names everything but values.
+func (e *ApplyError) Error() string {
+	return fmt.Sprintf("apply %s to %s (key %s) at %s: %v", e.Op, e.Table, strings.Join(e.Key, ", "), e.At, e.Err)
+}
+
+// Unwrap returns the server's error.
+func (e *ApplyError) Unwrap() error { return e.Err }
+
+// Applier writes changes from the binary log, in order, over one session. It
+// belongs to one goroutine.
+type Applier struct {
+	cfg     Config
+	session *mysqlconn.Session
+	side    *mysqlconn.Session // for engines that do not roll back
+	writers map[*table.Table]*writer
+}
+
+// NewApplier opens nothing.
+func NewApplier(cfg Config) *Applier { return &Applier{cfg: cfg} }
+
+// Close ends the sessions.
+func (a *Applier) Close() error {
+	a.forget()
+	closeSession(&a.session)
+	closeSession(&a.side)
+	return nil
+}
+
+// forget drops what is known of the target's tables: after an error it may be
+// what was wrong.
+func (a *Applier) forget() { a.writers = nil }
+
+// Apply commits units together in one transaction of the target, with the
+// positions they reach. Where that fails for a cause that trying again does not
+// mend, they are committed one by one up to the one that fails. It returns how
+// many units are committed, and the error that stopped it.
+//
+// An error leaves the session closed; the next call opens another.
+func (a *Applier) Apply(ctx context.Context, units []Unit) (int, error) {
+	err := a.commit(ctx, units)
+	if err == nil {
+		return len(units), nil
+	}
+	a.Close()
+	if len(units) == 1 || ctx.Err() != nil || mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err) {
+		return 0, err
+	}
+	for i := range units {
+		if err := a.commit(ctx, units[i:i+1]); err != nil {
+			a.Close()
+			return i, err
+		}
+	}
+	return len(units), nil
+}
+
+func (a *Applier) commit(ctx context.Context, units []Unit) error {
+	var err error
+	for range conflictTries {
+		if err = a.tryCommit(ctx, units); !mysqlconn.IsLockConflict(err) {
+			return err
+		}
+		a.forget()
+	}
+	return err
+}
+
+func (a *Applier) tryCommit(ctx context.Context, units []Unit) (err error) {
+	if a.session == nil {
+		if a.session, err = a.cfg.OpenSession(ctx); err != nil {
+			return err
+		}
+	}
+	return a.cfg.inTransaction(ctx, a.session, func() error {
+		for _, u := range a.merge(units) {
+			if err := a.write(ctx, u); err != nil {
+				return err
+			}
+		}
+		last := units[len(units)-1]
+		var low *state.Position
+		for i := range units {
+			if units[i].Low != nil {
+				low = units[i].Low
+			}
+		}
+		_, err := a.session.Exec(ctx, a.cfg.Progress.WaterSQL(low, last.Streamed, last.Streamed))
+		if err != nil {
+			return fmt.Errorf("move the position on the target: %w", err)
+		}
+		return nil
+	})
+}
+
+// merge joins the changes of all units: the statements may span them.
+func (a *Applier) merge(units []Unit) [][]Change {
+	if len(units) == 1 {
+		return [][]Change{units[0].Changes}
+	}
+	n := 0
+	for i := range units {
+		n += len(units[i].Changes)
+	}
+	all := make([]Change, 0, n)
+	for i := range units {
+		all = append(all, units[i].Changes...)
+	}
+	return [][]Change{all}
+}
+
+func (a *Applier) write(ctx context.Context, changes []Change) error {
+	stmts, err := plan(changes, func(c *Change) (*writer, error) {
+		w, err := a.writer(ctx, c.Table)
+		if err != nil {
+			return nil, a.failed(c, err)
+		}
+		return w, nil
+	}, insertBytes)
+	if err != nil {
+		return err
+	}
+	for _, s := range stmts {
+		if err := a.run(ctx, s); err != nil {
+			return a.failed(s.changes[0], err)
+		}
+	}
+	return nil
+}
+
+func (a *Applier) failed(c *Change, err error) error {
+	e := &ApplyError{Table: c.Table.String(), Op: c.Op, At: c.At, Err: err}
+	if k := c.Table.UsableKey(); k != nil {
+		e.Key = k.KeyNames()
+	}
+	return e
+}
+
+func (a *Applier) writer(ctx context.Context, t *table.Table) (*writer, error) {
+	if w := a.writers[t]; w != nil {
+		return w, nil
+	}
+	w, err := newWriter(ctx, a.session, a.cfg.Version, t)
+	if err != nil {
+		return nil, err
+	}
+	if a.writers == nil {
+		a.writers = map[*table.Table]*writer{}
+	}
+	a.writers[t] = w
+	return w, nil
+}
+
+// run carries one statement out on the session that its table's engine wants.
+func (a *Applier) run(ctx context.Context, s *statement) (err error) {
+	on := a.session
+	if !s.writer.transactional {
+		if a.side == nil {
+			if a.side, err = a.cfg.OpenSession(ctx); err != nil {
+				return err
+			}
+		}
+		on = a.side
+	}
+	if s.zeros > 0 {
+		if _, err := on.Exec(ctx, "SET SESSION sql_mode = '"+looseMode+"'"); err != nil {
+			return err
+		}
+		defer func() {
+			if _, serr := on.Exec(ctx, "SET SESSION sql_mode = '"+strictMode+"'"); err == nil {
+				err = serr
+			}
+		}()
+	}
+	res, err := on.ExecBytes(ctx, s.text)
+	if s.upsert && mysqlconn.IsDuplicateKey(err) {
+		res, err = on.ExecBytes(ctx, s.asReplace())
+	}
+	if err != nil {
+		return err
+	}
+	return checkWarnings(ctx, on, s.writer.source.String(), int(res.Warnings), s.zeros)
+}

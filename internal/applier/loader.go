@@ -1,0 +1,138 @@
+package applier
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/copydb/copydb/internal/mysqlconn"
+)
+
+// conflictTries is how often a transaction that met a deadlock or gave up on a
+// lock is run again.
+const conflictTries = 10
+
+// Loader writes chunks of the snapshot. It belongs to one goroutine.
+type Loader struct {
+	cfg     Config
+	session *mysqlconn.Session
+	// side writes tables whose engine does not roll back: outside the
+	// transaction, beside the fence. Mixing both in one transaction violates
+	// enforce_gtid_consistency (error 1785).
+	side *mysqlconn.Session
+}
+
+// NewLoader opens nothing.
+func NewLoader(cfg Config) *Loader { return &Loader{cfg: cfg} }
+
+// Close ends the sessions.
+func (l *Loader) Close() error {
+	closeSession(&l.session)
+	closeSession(&l.side)
+	return nil
+}
+
+func closeSession(s **mysqlconn.Session) {
+	if *s != nil {
+		(*s).Close()
+		*s = nil
+	}
+}
+
+// Load writes the chunk and notes its range, both or neither; of an engine that
+// does not roll back, rows may be there without the range. Only deadlocks and
+// lock waits are tried again here.
+func (l *Loader) Load(ctx context.Context, c *Chunk) error {
+	c.seal()
+	var err error
+	for range conflictTries {
+		if err = l.load(ctx, c); !mysqlconn.IsLockConflict(err) {
+			break
+		}
+	}
+	if err != nil {
+		l.Close()
+		return fmt.Errorf("load chunk of %s: %w", c.Text(), err)
+	}
+	return nil
+}
+
+func (l *Loader) load(ctx context.Context, c *Chunk) (err error) {
+	if l.session == nil {
+		if l.session, err = l.cfg.OpenSession(ctx); err != nil {
+			return err
+		}
+	}
+	writer := l.session
+	if !c.Layout.Table.Transactional() {
+		if l.side == nil {
+			if l.side, err = l.cfg.OpenSession(ctx); err != nil {
+				return err
+			}
+		}
+		writer = l.side
+	}
+	return l.cfg.inTransaction(ctx, l.session, func() error {
+		if err := write(ctx, writer, c); err != nil {
+			return err
+		}
+		_, err := l.session.Exec(ctx, l.cfg.Progress.RangeSQL(c.Layout.Table.FullName(), c.Range))
+		return err
+	})
+}
+
+func write(ctx context.Context, s *mysqlconn.Session, c *Chunk) error {
+	if c.Rows == 0 {
+		return nil
+	}
+	if c.zeros > 0 {
+		// A strict session refuses ENUM's index 0 (error 1265).
+		if _, err := s.Exec(ctx, "SET SESSION sql_mode = '"+looseMode+"'"); err != nil {
+			return err
+		}
+		defer func() { _, _ = s.Exec(ctx, "SET SESSION sql_mode = '"+strictMode+"'") }()
+	}
+	if c.Layout.Method == Inserts {
+		return insert(ctx, s, c)
+	}
+	res, err := s.LoadLocal(ctx, c.Layout.head, c.data)
+	if err != nil {
+		return err
+	}
+	var records, deleted, skipped int64
+	var warnings int
+	if n, _ := fmt.Sscanf(res.Info, "Records: %d Deleted: %d Skipped: %d Warnings: %d", &records, &deleted, &skipped, &warnings); n == 4 {
+		if records != c.Rows || skipped != 0 {
+			return fmt.Errorf("the target took %d of %d rows and skipped %d", records, c.Rows, skipped)
+		}
+	} else if res.Affected < uint64(c.Rows) {
+		return fmt.Errorf("the target wrote %d of %d rows", res.Affected, c.Rows)
+	}
+	// The OK packet has 16 bits for warnings; the text has all.
+	return checkWarnings(ctx, s, c.Layout.Table.String(), max(warnings, int(res.Warnings)), c.zeros)
+}
+
+func insert(ctx context.Context, s *mysqlconn.Session, c *Chunk) error {
+	begin, warnings := 0, 0
+	var affected uint64
+	for _, end := range c.cuts {
+		res, err := s.ExecBytes(ctx, c.data[begin:end])
+		if err != nil {
+			return err
+		}
+		affected += res.Affected
+		warnings += int(res.Warnings)
+		// Each may warn of index 0 only; that they are as many is checked below.
+		allowed := min(int(res.Warnings), c.zeros)
+		if err := checkWarnings(ctx, s, c.Layout.Table.String(), int(res.Warnings), allowed); err != nil {
+			return err
+		}
+		begin = end
+	}
+	switch {
+	case affected < uint64(c.Rows):
+		return fmt.Errorf("the target wrote %d of %d rows", affected, c.Rows)
+	case warnings != c.zeros:
+		return &WarningError{Table: c.Layout.Table.String(), Count: warnings}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package applier
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/table"
+)
+
+// writer knows how changes of one source table are written to its target table.
+// It lives no longer than the session that read the target's structure, and no
+// longer than the next error.
+type writer struct {
+	source        *table.Table
+	transactional bool
+	columns       []int // of the source: those that are written
+	key           []int // of the source: the usable key
+	enums         []int
+	insert        string // INSERT INTO t (…) VALUES
+	replace       string // REPLACE INTO t (…) VALUES
+	onDuplicate   string // AS n ON DUPLICATE KEY UPDATE …
+	delete        string // DELETE FROM t WHERE
+}
+
+// ColumnError says that the target's table cannot take the source's columns.
+type ColumnError struct {
+	Table, Column, Reason string
+}
+
+// Error names table and column.
+func (e *ColumnError) Error() string {
+	return fmt.Sprintf("write rows of %s: column %q %s", e.Table, e.Column, e.Reason)
+}
+
+// newWriter reads the target's table as it is now and matches columns by name:
+// a target that was altered or repaired by hand is taken as it is.
+func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *table.Table) (*writer, error) {
+	found, err := table.Load(ctx, q, v.Flavor, src.Database, []string{src.Table})
+	if err != nil {
+		return nil, fmt.Errorf("read the target's structure of %s: %w", src, err)
+	}
+	dst := found[0]
+	w := &writer{source: src, transactional: dst.Transactional()}
+	var names, updates []string
+	for i := range src.Columns {
+		c := &src.Columns[i]
+		if c.Generated {
+			continue
+		}
+		d := dst.Column(c.Name)
+		if d == nil {
+			d = columnFold(dst, c.Name)
+		}
+		switch {
+		case d == nil:
+			return nil, &ColumnError{src.String(), c.Name, "is not in the target's table"}
+		case d.Generated:
+			return nil, &ColumnError{src.String(), c.Name, "is generated in the target's table"}
+		}
+		w.columns = append(w.columns, i)
+		if c.Kind == table.Enum {
+			w.enums = append(w.enums, i)
+		}
+		name := table.Quote(d.Name)
+		names = append(names, name)
+		updates = append(updates, name+" = "+newValue(v, name))
+	}
+	key := src.UsableKey()
+	if key == nil {
+		return nil, fmt.Errorf("write rows of %s: it has no usable key", src)
+	}
+	for _, kc := range key.Columns {
+		w.key = append(w.key, slices.IndexFunc(src.Columns, func(c table.Column) bool { return c.Name == kc.Name }))
+	}
+	list := " INTO " + dst.Quoted() + " (" + strings.Join(names, ", ") + ") VALUES "
+	w.insert, w.replace = "INSERT"+list, "REPLACE"+list
+	w.onDuplicate = " ON DUPLICATE KEY UPDATE " + strings.Join(updates, ", ")
+	if rowAlias(v) {
+		w.onDuplicate = " AS `copydb new`" + w.onDuplicate
+	}
+	w.delete = "DELETE FROM " + dst.Quoted() + " WHERE "
+	return w, nil
+}
+
+// columnFold finds a column whose name differs in case only: column names have
+// no case on any server.
+func columnFold(t *table.Table, name string) *table.Column {
+	for i := range t.Columns {
+		if strings.EqualFold(t.Columns[i].Name, name) {
+			return &t.Columns[i]
+		}
+	}
+	return nil
+}
+
+// rowAlias reports whether the server has row aliases (and warns of VALUES()).
+func rowAlias(v mysqlconn.Version) bool { return v.AtLeast(mysqlconn.MySQL, 8, 0, 19) }
+
+func newValue(v mysqlconn.Version, quoted string) string {
+	if rowAlias(v) {
+		return "`copydb new`." + quoted
+	}
+	return "VALUES(" + quoted + ")"
+}
+
+// appendTuple appends a row's written columns as (…).
+func (w *writer) appendTuple(dst []byte, r Row) []byte {
+	for n, i := range w.columns {
+		sep := byte(',')
+		if n == 0 {
+			sep = '('
+		}
+		dst = append(append(dst, sep), r[i]...)
+	}
+	return append(dst, ')')
+}
+
+// appendMatch appends the condition that finds the row by its key.
+func (w *writer) appendMatch(dst []byte, r Row) []byte {
+	for n, i := range w.key {
+		sep := " AND "
+		if n == 0 {
+			sep = "("
+		}
+		dst = append(append(dst, sep...), table.Quote(w.source.Columns[i].Name)...)
+		dst = append(append(dst, '='), r[i]...)
+	}
+	return append(dst, ')')
+}
+
+// keyMoved reports whether an update changed the key's bytes.
+func (w *writer) keyMoved(c *Change) bool {
+	for _, i := range w.key {
+		if string(c.Before[i]) != string(c.After[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// zeros counts ENUM values of index 0, which a strict session refuses.
+func (w *writer) zeros(r Row) int {
+	n := 0
+	for _, i := range w.enums {
+		if len(r[i]) == 1 && r[i][0] == '0' {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,96 @@
+package progress
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+// FenceSQL is the query that every transaction with rows runs first. It locks
+// the epoch row until the transaction ends; CheckFence judges its answer.
+func (s *Store) FenceSQL() string {
+	return "SELECT epoch FROM _copydb.epoch WHERE migration = '" + s.Migration + "' LOCK IN SHARE MODE"
+}
+
+// CheckFence returns ErrFenced unless row, the answer to FenceSQL, says that
+// the migration is still this run's.
+func (s *Store) CheckFence(row [][]byte) error {
+	if len(row) != 1 || string(row[0]) != strconv.FormatUint(s.Epoch, 10) {
+		return ErrFenced
+	}
+	return nil
+}
+
+// RangeSQL is the statement that notes a finished range with its whole content
+// so far. It runs in the transaction that wrote the range's last rows.
+func (s *Store) RangeSQL(n table.Name, r Range) string {
+	q := []byte("REPLACE INTO _copydb.ranges (migration, table_key, number, range_after, range_to, row_count, byte_count) VALUES ('")
+	q = append(q, s.Migration...)
+	q = table.AppendHex(append(q, "', "...), []byte(tableKey(n)))
+	q = append(q, ", "...)
+	q = strconv.AppendInt(q, int64(r.Number), 10)
+	q = table.AppendHex(append(q, ", "...), blob(r.After))
+	q = table.AppendHex(append(q, ", "...), blob(r.To))
+	q = strconv.AppendInt(append(q, ", "...), r.Rows, 10)
+	q = strconv.AppendInt(append(q, ", "...), r.Bytes, 10)
+	return string(append(q, ')'))
+}
+
+// WaterSQL is the statement that moves the positions. It runs in the
+// transaction that wrote the changes they cover. A nil low stays as it is.
+func (s *Store) WaterSQL(low *state.Position, streamed, high state.Position) string {
+	q := []byte("UPDATE _copydb.migration SET ")
+	if low != nil {
+		q = append(table.AppendHex(append(q, "low_water = "...), blob(*low)), ", "...)
+	}
+	q = table.AppendHex(append(q, "streamed = "...), blob(streamed))
+	q = table.AppendHex(append(q, ", high_water = "...), blob(high))
+	return string(append(append(q, " WHERE migration = '"...), s.Migration+"'"...))
+}
+
+// SaveDoc keeps what is known of the migration as a whole.
+func (s *Store) SaveDoc(ctx context.Context, c *mysqlconn.Control, d Doc, finished bool) error {
+	_, err := c.Exec(ctx, "UPDATE _copydb.migration SET doc = ?, finished = ? WHERE migration = ?", blob(d), finished, s.Migration)
+	if err != nil {
+		return fmt.Errorf("keep the migration's record on the target: %w", err)
+	}
+	return nil
+}
+
+// SaveTable keeps a table's description; its Done stays in the ranges.
+func (s *Store) SaveTable(ctx context.Context, c *mysqlconn.Control, t state.Table) error {
+	t.Done = nil
+	n := table.Name{Database: string(t.Database), Table: string(t.Table)}
+	_, err := c.Exec(ctx, "REPLACE INTO _copydb.tables (migration, table_key, database_name, table_name, doc) VALUES (?, ?, ?, ?, ?)",
+		s.Migration, []byte(tableKey(n)), []byte(n.Database), []byte(n.Table), blob(t))
+	if err != nil {
+		return fmt.Errorf("keep the description of %s on the target: %w", n, err)
+	}
+	return nil
+}
+
+// SaveStructure keeps a structure under its digest.
+func (s *Store) SaveStructure(ctx context.Context, c *mysqlconn.Control, digest string, raw json.RawMessage) error {
+	_, err := c.Exec(ctx, "INSERT IGNORE INTO _copydb.structures (migration, digest, structure) VALUES (?, ?, ?)",
+		s.Migration, digest, []byte(raw))
+	if err != nil {
+		return fmt.Errorf("keep a structure on the target: %w", err)
+	}
+	return nil
+}
+
+// Note writes an entry of the journal, before (done false) and after its
+// statement.
+func (s *Store) Note(ctx context.Context, c *mysqlconn.Control, e Entry) error {
+	_, err := c.Exec(ctx, "REPLACE INTO _copydb.journal (migration, number, kind, database_name, object_name, done) VALUES (?, ?, ?, ?, ?, ?)",
+		s.Migration, e.Number, e.Kind, []byte(e.Database), []byte(e.Name), e.Done)
+	if err != nil {
+		return fmt.Errorf("note %s %s.%s in the journal on the target: %w", e.Kind, e.Database, e.Name, err)
+	}
+	return nil
+}
