@@ -1,0 +1,114 @@
+package state
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The sample of each format version never changes: files like it are out there.
+// A field that is renamed or removed makes Load refuse it.
+func TestGoldenRoundTrip(t *testing.T) {
+	sample := filepath.Join("testdata", "format-1.json")
+	st := mustLoad(t, sample)
+
+	path := newPath(t)
+	s, err := Open(path, WithClock(func() time.Time { return st.UpdatedAt }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, raw := range []string{`{"columns": ["id"]}`, `{"columns": ["id", "note"]}`} {
+		if _, err := s.PutStructure([]byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustSave(t, s, st)
+	if got, want := mustRead(t, path), mustRead(t, sample); got != want {
+		t.Errorf("saved again it reads\n%s\nwant\n%s", got, want)
+	}
+	if again := mustLoad(t, path); !reflect.DeepEqual(again, st) {
+		t.Errorf("loaded again it is %+v, want %+v", again, st)
+	}
+}
+
+func TestGoldenUsesEveryField(t *testing.T) {
+	st := mustLoad(t, filepath.Join("testdata", "format-1.json"))
+	used := map[string]bool{}
+	collect(reflect.ValueOf(*st), "state", used)
+	for field, ok := range used {
+		if !ok {
+			t.Errorf("%s is nowhere set in the sample: a new field needs a new format version and a sample", field)
+		}
+	}
+	if len(used) < 60 {
+		t.Errorf("only %d fields found", len(used))
+	}
+}
+
+// collect notes for each field whether it is set anywhere.
+func collect(v reflect.Value, path string, used map[string]bool) {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		collect(v.Elem(), path, used)
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			collect(v.Index(i), path, used)
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			name := path + "." + v.Type().Field(i).Name
+			used[name] = used[name] || !v.Field(i).IsZero()
+			collect(v.Field(i), name, used)
+		}
+	}
+}
+
+func TestEncodeForm(t *testing.T) {
+	got, err := encode(&State{
+		Tables:         []Table{{Table: "a<b>&c", Done: []Range{{To: []Text{`"done":[{`}}, {After: []Text{"1", "2"}}}}},
+		ObjectsCreated: []Object{{Type: "done", Name: "done"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"{\n  \"format_version\": 0,\n",
+		"\n  \"sources\": [],\n",
+		"\n      \"table\": \"a<b>&c\",\n",
+		"\n      \"done\": [{\"after\":[],\"to\":[\"\\\"done\\\":[{\"]},{\"after\":[\"1\",\"2\"],\"to\":[]}],\n      \"structures\": []\n    }\n",
+		"\n      \"type\": \"done\",\n",
+		"\n      \"name\": \"done\"\n",
+	} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	if !strings.HasSuffix(string(got), "\n}\n") {
+		t.Errorf("it ends with %q", got[len(got)-5:])
+	}
+}
+
+func TestNew(t *testing.T) {
+	berlin := time.FixedZone("CET", 3600)
+	a, err := New("1.2.3", testTime.In(berlin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := New("1.2.3", testTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.MigrationID == b.MigrationID || a.RunID == b.RunID {
+		t.Error("two migrations have one id")
+	}
+	if len(a.MigrationID) != 32 || len(a.RunID) != 16 || strings.Trim(a.MigrationID+a.RunID, "0123456789abcdef") != "" {
+		t.Errorf("ids are %q and %q", a.MigrationID, a.RunID)
+	}
+	if a.Phase != PhaseSchema || a.FormatVersion != 1 || a.CopydbVersion != "1.2.3" || a.CreatedAt != testTime {
+		t.Errorf("new state is %+v", a)
+	}
+}
