@@ -101,10 +101,8 @@ func (a *Applier) tryCommit(ctx context.Context, units []Unit) (err error) {
 		}
 	}
 	return a.cfg.inTransaction(ctx, a.session, func() error {
-		for _, u := range a.merge(units) {
-			if err := a.write(ctx, u); err != nil {
-				return err
-			}
+		if err := a.write(ctx, merge(units)); err != nil {
+			return err
 		}
 		last := units[len(units)-1]
 		var low *state.Position
@@ -122,9 +120,9 @@ func (a *Applier) tryCommit(ctx context.Context, units []Unit) (err error) {
 }
 
 // merge joins the changes of all units: the statements may span them.
-func (a *Applier) merge(units []Unit) [][]Change {
+func merge(units []Unit) []Change {
 	if len(units) == 1 {
-		return [][]Change{units[0].Changes}
+		return units[0].Changes
 	}
 	n := 0
 	for i := range units {
@@ -134,7 +132,7 @@ func (a *Applier) merge(units []Unit) [][]Change {
 	for i := range units {
 		all = append(all, units[i].Changes...)
 	}
-	return [][]Change{all}
+	return all
 }
 
 func (a *Applier) write(ctx context.Context, changes []Change) error {

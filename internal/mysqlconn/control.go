@@ -41,7 +41,7 @@ func (c *Control) mark(ctx context.Context) error {
 	got := 1
 	query, args := "SELECT CONNECTION_ID(), 1", []any{}
 	if lock != "" {
-		query, args = "SELECT CONNECTION_ID(), GET_LOCK(?, 0)", []any{lock}
+		query, args = "SELECT CONNECTION_ID(), GET_LOCK(?, 10)", []any{lock}
 	}
 	if err := c.conn.QueryRowContext(ctx, query, args...).Scan(&c.id, &got); err != nil {
 		return err

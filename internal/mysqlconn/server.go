@@ -92,21 +92,24 @@ func (c *Control) Identify(ctx context.Context) (Identity, error) {
 	}
 	id.Version = v
 	var raw string
-	if err := c.QueryRow(ctx, []any{&raw}, identityQuery(v.Flavor)); err != nil {
+	if err := c.QueryRow(ctx, []any{&raw}, IdentityQuery(v.Flavor)); err != nil {
 		return id, fmt.Errorf("identify %s: %w", c.server.cfg.Name, err)
 	}
-	id.UUID = uuidOf(v.Flavor, raw)
+	id.UUID = UUIDOf(v.Flavor, raw)
 	return id, nil
 }
 
-func identityQuery(f Flavor) string {
+// IdentityQuery is the query whose only column, through UUIDOf, tells servers
+// apart.
+func IdentityQuery(f Flavor) string {
 	if f == MariaDB {
 		return "SELECT CONCAT_WS('/', @@server_id, @@hostname, @@port, @@datadir)"
 	}
 	return "SELECT @@server_uuid"
 }
 
-func uuidOf(f Flavor, raw string) string {
+// UUIDOf turns the answer to IdentityQuery into Identity.UUID.
+func UUIDOf(f Flavor, raw string) string {
 	if f == MariaDB {
 		return fmt.Sprintf("mariadb-%x", sha256.Sum256([]byte(raw)))[:40]
 	}

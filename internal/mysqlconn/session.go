@@ -47,7 +47,7 @@ func (s *Server) OpenSession(ctx context.Context, setup ...string) (*Session, er
 	sess.number = n
 	s.register(n, lock, sess.id, sess)
 	if lock != "" {
-		row, err := sess.QueryRow(dial, "SELECT GET_LOCK('"+lock+"', 0)")
+		row, err := sess.QueryRow(dial, "SELECT GET_LOCK('"+lock+"', 10)")
 		if err == nil && (len(row) != 1 || string(row[0]) != "1") {
 			err = fmt.Errorf("named lock %s is held by another session", lock)
 		}

@@ -151,3 +151,28 @@ func (c Create) WithoutForeignKeys() (create string, add []string) {
 	}
 	return c.Head + strings.Join(keep, ",") + tail, add
 }
+
+// SameCreate reports whether two texts of SHOW CREATE TABLE describe the same
+// structure: the counter of AUTO_INCREMENT moves with every row.
+func SameCreate(a, b string) bool { return a == b || withoutCounter(a) == withoutCounter(b) }
+
+// withoutCounter cuts the table option AUTO_INCREMENT=n off.
+func withoutCounter(text string) string {
+	c := ParseCreate(text)
+	const option = " AUTO_INCREMENT="
+	for i := 0; i < len(c.Tail); {
+		switch {
+		case c.Tail[i] == '\'' || c.Tail[i] == '`' || c.Tail[i] == '"':
+			i = skipQuoted(c.Tail, i)
+		case strings.HasPrefix(c.Tail[i:], option):
+			end := i + len(option)
+			for end < len(c.Tail) && c.Tail[end] >= '0' && c.Tail[end] <= '9' {
+				end++
+			}
+			return text[:len(text)-len(c.Tail)] + c.Tail[:i] + c.Tail[end:]
+		default:
+			i++
+		}
+	}
+	return text
+}

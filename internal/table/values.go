@@ -86,8 +86,8 @@ func (c *Column) AppendBound(dst, v []byte) []byte {
 // BoundExpression is the column as it stands in a comparison with AppendBound's
 // literal and in ORDER BY.
 func (c *Column) BoundExpression() string {
-	if c.Kind == Set || c.Kind == Enum {
-		return "CAST(" + Quote(c.Name) + " AS UNSIGNED)" // +0 overflows for a SET of 64
+	if c.Kind == Set {
+		return "CAST(" + Quote(c.Name) + " AS UNSIGNED)"
 	}
 	return Quote(c.Name)
 }

@@ -1,0 +1,111 @@
+package dumper
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+// chunkQuery builds the statements that read a table in the order of its usable
+// key. The server does all comparing: bounds are values of rows that exist,
+// written as literals that the column compares like its own values.
+type chunkQuery struct {
+	head string // SELECT … FROM … FORCE INDEX (…)
+	tail string // ORDER BY …
+	key  []keyPart
+}
+
+type keyPart struct {
+	column     *table.Column
+	expression string
+	descending bool
+	field      int // its place among the selected fields
+}
+
+func newChunkQuery(l *applier.Layout) chunkQuery {
+	t := l.Table
+	k := t.UsableKey()
+	var q chunkQuery
+	list := l.SelectList()
+	fields := len(l.Columns())
+	var order []string
+	for _, kc := range k.Columns {
+		p := keyPart{column: t.Column(kc.Name), descending: kc.Descending, field: -1}
+		p.expression = p.column.BoundExpression()
+		for i, c := range l.Columns() {
+			if c.Name == kc.Name {
+				p.field = i
+			}
+		}
+		if p.field < 0 { // a generated key column is read, but not written
+			list += ", " + p.column.SelectExpression()
+			p.field = fields
+			fields++
+		}
+		q.key = append(q.key, p)
+		dir := ""
+		if p.descending {
+			dir = " DESC"
+		}
+		order = append(order, p.expression+dir)
+	}
+	q.head = fmt.Sprintf("SELECT %s FROM %s FORCE INDEX (%s)", list, t.Quoted(), table.Quote(k.Name))
+	q.tail = " ORDER BY " + strings.Join(order, ", ")
+	return q
+}
+
+// text returns the statement that reads the first limit rows of after < key <=
+// to. Empty bounds are open.
+func (q chunkQuery) text(after, to []state.Text, limit int64) string {
+	var where []string
+	if len(after) > 0 {
+		where = append(where, q.condition(after, false))
+	}
+	if len(to) > 0 {
+		where = append(where, q.condition(to, true))
+	}
+	s := q.head
+	if len(where) > 0 {
+		s += " WHERE " + strings.Join(where, " AND ")
+	}
+	return s + q.tail + fmt.Sprintf(" LIMIT %d", limit)
+}
+
+// condition compares the key with bound, as ORs of ANDs so that the index is
+// used: behind it, or, with upTo, up to and with it.
+func (q chunkQuery) condition(bound []state.Text, upTo bool) string {
+	var ors []string
+	for i, p := range q.key {
+		var ands []string
+		for j := range i {
+			ands = append(ands, q.key[j].compare("=", bound[j]))
+		}
+		behind := upTo == p.descending
+		op := "<"
+		if behind {
+			op = ">"
+		}
+		if upTo && i == len(q.key)-1 {
+			op += "="
+		}
+		ands = append(ands, p.compare(op, bound[i]))
+		ors = append(ors, "("+strings.Join(ands, " AND ")+")")
+	}
+	return "(" + strings.Join(ors, " OR ") + ")"
+}
+
+func (p keyPart) compare(op string, bound state.Text) string {
+	return p.expression + " " + op + " " + string(p.column.AppendBound(nil, []byte(bound)))
+}
+
+// bound copies the key of a row that was read.
+func (q chunkQuery) bound(fields [][]byte) []state.Text {
+	out := make([]state.Text, len(q.key))
+	for i, p := range q.key {
+		out[i] = state.Text(fields[p.field])
+	}
+	return out
+}

@@ -1,0 +1,59 @@
+package dumper
+
+import (
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/hold"
+)
+
+const (
+	maxChunkRows  = 500_000
+	firstChunkMax = 10_000 // rows of the first chunk: the estimate may be far off
+	minFullBytes  = 64 << 10
+)
+
+// sizer aims the number of rows of a chunk at a number of bytes. It goes by
+// bytes that were read, never by time, which the writer's pace would distort.
+type sizer struct {
+	aim     int64   // bytes
+	average float64 // bytes per row
+	learned bool
+}
+
+func newSizer(job *Job) *sizer {
+	s := &sizer{aim: max(job.ChunkBytes, 1)}
+	t := job.Layout.Table
+	switch {
+	case job.Segment.Rows > 0:
+		s.average, s.learned = float64(job.Segment.Bytes)/float64(job.Segment.Rows), true
+	case t.Rows > 0:
+		s.average = float64(t.Bytes) / float64(t.Rows)
+	}
+	return s
+}
+
+// rows is how many rows to ask for.
+func (s *sizer) rows() int64 {
+	if n := hold.ChunkRows(); n > 0 {
+		return n
+	}
+	n := int64(float64(s.aim) / max(s.average, 1))
+	if !s.learned {
+		n = min(n, firstChunkMax)
+	}
+	return min(max(n, 1), maxChunkRows)
+}
+
+// full is the size in memory at which a chunk is ended whatever was asked for.
+func (s *sizer) full() int { return int(max(2*s.aim, minFullBytes)) }
+
+// learn takes in what a chunk was like; recent chunks count more.
+func (s *sizer) learn(c *applier.Chunk) {
+	if c.Rows == 0 {
+		return
+	}
+	avg := float64(c.Bytes) / float64(c.Rows)
+	if s.learned {
+		avg = (s.average + 3*avg) / 4
+	}
+	s.average, s.learned = avg, true
+}

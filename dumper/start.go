@@ -1,0 +1,254 @@
+package dumper
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+// Start is where the copy of some tables begins, with their structures at that
+// place.
+type Start struct {
+	Position state.Position
+	Tables   []*table.Table
+}
+
+// batchSize is how many tables share a start position: their metadata locks are
+// held together for the moment that takes.
+const batchSize = 200
+
+// flushBatch is the same where each position costs a new log file.
+const flushBatch = 2000
+
+// TakeStart takes the start position and the structures of tables of one
+// database together: the tables' metadata locks are held, by a transaction that
+// touches each, while the ladder is walked on another connection and the
+// structures are read. Then it ends.
+//
+// The XA barrier holds on every rung: XA RECOVER must have been empty once after
+// the position was read, since a prepared transaction is in the log before the
+// position and invisible to the snapshot.
+func (d *Dumper) TakeStart(ctx context.Context, database string, names []string) (*Start, error) {
+	holder, err := d.openSession(ctx, state.Position{})
+	if err != nil {
+		return nil, err
+	}
+	defer holder.Close()
+	if _, err := holder.Exec(ctx, "START TRANSACTION READ ONLY"); err != nil {
+		return nil, fmt.Errorf("begin on the source: %w", err)
+	}
+	for _, n := range names {
+		name := table.Name{Database: database, Table: n}
+		if err := holder.Query(ctx, "SELECT 1 FROM "+name.Quoted()+" LIMIT 0", func([][]byte) error { return nil }); err != nil {
+			return nil, fmt.Errorf("lock the structure of %s: %w", name, err)
+		}
+	}
+	other, err := d.openSession(ctx, state.Position{})
+	if err != nil {
+		return nil, err
+	}
+	defer other.Close()
+	pos, err := d.walk(ctx, other)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.waitForXA(ctx, other); err != nil {
+		return nil, err
+	}
+	tables, err := table.Load(ctx, other, d.flavor(), database, names)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := holder.Exec(ctx, "ROLLBACK"); err != nil {
+		return nil, fmt.Errorf("end transaction on the source: %w", err)
+	}
+	return &Start{Position: pos, Tables: tables}, nil
+}
+
+// Batch is how many tables one call of TakeStart should get.
+func (d *Dumper) Batch() int {
+	if d.cfg.Rung == RungFlush {
+		return flushBatch
+	}
+	return batchSize
+}
+
+// walk finds a position such that every transaction up to it is visible to any
+// snapshot that is opened afterwards.
+func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
+	switch d.cfg.Rung {
+	case RungGTID:
+		row, err := s.QueryRow(ctx, "SELECT @@global.gtid_executed")
+		if err != nil {
+			return state.Position{}, fmt.Errorf("read gtid_executed: %w", err)
+		}
+		return state.Position{GTIDSet: strings.ReplaceAll(string(row[0]), "\n", "")}, nil
+	case RungMariaDB:
+		return d.walkMariaDB(ctx, s)
+	case RungFlush:
+		return d.walkFlush(ctx, s)
+	case RungFile:
+		p, err := Status(ctx, s, d.cfg.Identity.Version)
+		p.Pos = 4
+		return p, err
+	}
+	return state.Position{}, fmt.Errorf("no way to a start position: rung %q", d.cfg.Rung)
+}
+
+func (d *Dumper) walkMariaDB(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
+	var p state.Position
+	if _, err := s.Exec(ctx, beginSnapshot); err != nil {
+		return p, fmt.Errorf("open a snapshot: %w", err)
+	}
+	err := s.Query(ctx, "SHOW STATUS LIKE 'binlog_snapshot_%'", func(f [][]byte) error {
+		switch strings.ToLower(string(f[0])) {
+		case "binlog_snapshot_file":
+			p.File = string(f[1])
+		case "binlog_snapshot_position":
+			n, err := strconv.ParseUint(string(f[1]), 10, 64)
+			p.Pos = n
+			return err
+		}
+		return nil
+	})
+	if err == nil && p.File == "" {
+		err = fmt.Errorf("the server gives no binlog_snapshot_file")
+	}
+	if err != nil {
+		return p, fmt.Errorf("read the snapshot's position: %w", err)
+	}
+	if _, err := s.Exec(ctx, "ROLLBACK"); err != nil {
+		return p, fmt.Errorf("end the snapshot: %w", err)
+	}
+	row, err := s.QueryRow(ctx, fmt.Sprintf("SELECT BINLOG_GTID_POS(%s, %d)", table.AppendString(nil, []byte(p.File)), p.Pos))
+	if err != nil {
+		return p, fmt.Errorf("read the GTID position of %s: %w", p, err)
+	}
+	if row[0] == nil {
+		return p, fmt.Errorf("the source knows no GTID position of %s", p)
+	}
+	p.GTIDSet = string(row[0])
+	return p, nil
+}
+
+// walkFlush starts at a new log file: a rotation waits until what stands in the
+// old file is committed. A transaction that waits for a semi-synchronous
+// replica is an exception, so none may wait.
+func (d *Dumper) walkFlush(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
+	for wait := 10 * time.Millisecond; ; wait *= 2 {
+		waiting, err := semiSyncWaiters(ctx, s)
+		if err != nil {
+			return state.Position{}, err
+		}
+		if waiting == 0 {
+			if _, err := s.Exec(ctx, "FLUSH BINARY LOGS"); err != nil {
+				return state.Position{}, fmt.Errorf("start a new binary log: %w", err)
+			}
+			p, err := Status(ctx, s, d.cfg.Identity.Version)
+			if err != nil {
+				return p, err
+			}
+			if waiting, err = semiSyncWaiters(ctx, s); err != nil {
+				return p, err
+			}
+			if waiting == 0 {
+				p.Pos = 4
+				return p, nil
+			}
+		}
+		if wait > 2*time.Second {
+			return state.Position{}, fmt.Errorf("start a new binary log: %d sessions wait in their commit for a semi-synchronous replica", waiting)
+		}
+		if err := pause(ctx, wait); err != nil {
+			return state.Position{}, err
+		}
+	}
+}
+
+func semiSyncWaiters(ctx context.Context, s *mysqlconn.Session) (int, error) {
+	n := 0
+	err := s.Query(ctx, "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_wait_sessions'", func(f [][]byte) error {
+		v, err := strconv.Atoi(string(f[1]))
+		n += v
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("look at semi-synchronous replication: %w", err)
+	}
+	return n, nil
+}
+
+// xaWait bounds the wait for prepared XA transactions.
+const xaWait = 30 * time.Second
+
+// XAError names prepared XA transactions that did not end in time.
+type XAError struct{ IDs []string }
+
+// Error lists the transactions.
+func (e *XAError) Error() string {
+	return fmt.Sprintf("prepared XA transactions on the source: %s", strings.Join(e.IDs, ", "))
+}
+
+// waitForXA returns once XA RECOVER is empty. Where it may not be called there
+// is no barrier: the stream then stops at an XA COMMIT whose PREPARE it has not
+// seen.
+func (d *Dumper) waitForXA(ctx context.Context, s *mysqlconn.Session) error {
+	deadline := time.Now().Add(xaWait)
+	for wait := 20 * time.Millisecond; ; wait = min(wait*2, time.Second) {
+		var ids []string
+		err := s.Query(ctx, "XA RECOVER", func(f [][]byte) error {
+			ids = append(ids, string(f[3]))
+			return nil
+		})
+		switch {
+		case mysqlconn.IsAccessDenied(err) || mysqlconn.ErrorNumber(err) == 1401:
+			d.cfg.Logger.Warn("may not look for prepared XA transactions", "error", err)
+			return nil
+		case err != nil:
+			return fmt.Errorf("look for prepared XA transactions: %w", err)
+		case len(ids) == 0:
+			return nil
+		case time.Now().After(deadline):
+			return &XAError{IDs: ids}
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// Status returns the end of the binary log: file and position only, since the
+// GTID set that the server prints beside them is not of the same moment.
+func Status(ctx context.Context, q table.Queryer, v mysqlconn.Version) (state.Position, error) {
+	var p state.Position
+	err := q.Query(ctx, v.BinlogStatusQuery(), func(f [][]byte) error {
+		p.File = string(f[0])
+		n, err := strconv.ParseUint(string(f[1]), 10, 64)
+		p.Pos = n
+		return err
+	})
+	if err == nil && p.File == "" {
+		err = fmt.Errorf("the binary log is off")
+	}
+	if err != nil {
+		return p, fmt.Errorf("read the end of the binary log: %w", err)
+	}
+	return p, nil
+}

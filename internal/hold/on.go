@@ -1,0 +1,48 @@
+//go:build holdpoints
+
+package hold
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Point stops here if the folder named by COPYDB_TEST_HOLD has a file
+// "<name>.hold": it makes "<name>.reached" and waits until the first file is
+// gone. A "/" in the name becomes "_".
+func Point(ctx context.Context, name string) error {
+	dir := os.Getenv("COPYDB_TEST_HOLD")
+	if dir == "" {
+		return nil
+	}
+	base := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+	if _, err := os.Stat(base + ".hold"); err != nil {
+		return nil
+	}
+	if err := os.WriteFile(base+".reached", nil, 0o600); err != nil {
+		return err
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(base + ".hold"); err != nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// ChunkRows returns how many rows a chunk may have at most, from
+// COPYDB_TEST_CHUNK_ROWS; 0 for no such limit.
+func ChunkRows() int64 {
+	n, _ := strconv.ParseInt(os.Getenv("COPYDB_TEST_CHUNK_ROWS"), 10, 64)
+	return n
+}
