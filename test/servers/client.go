@@ -36,13 +36,14 @@ func (s *Server) DB() *sql.DB {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.db == nil {
-		s.db = s.open()
+		s.db = s.Open()
 	}
 	return s.db
 }
 
-// open returns a pool that prints nothing about connections that break.
-func (s *Server) open() *sql.DB {
+// Open returns another pool of the super user, which the caller closes. It
+// prints nothing about connections that break.
+func (s *Server) Open() *sql.DB {
 	c := s.config()
 	c.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(c)

@@ -163,7 +163,7 @@ func (s *Server) launch(ctx context.Context) error {
 
 // wait returns when the server answers a query, has ended, or ctx is done.
 func (s *Server) wait(ctx context.Context) error {
-	db := s.open()
+	db := s.Open()
 	defer db.Close()
 	for {
 		err := db.PingContext(ctx)
