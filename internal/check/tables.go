@@ -1,0 +1,48 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/copydb/copydb/internal/table"
+)
+
+// checkKeys refuses tables whose rows cannot be told apart by a key.
+func checkKeys(_ context.Context, r *runner) error {
+	for _, t := range r.in.Facts.Tables {
+		if why := t.WhyExact(); why != "" {
+			r.fail("exact_table", t.String(), fmt.Sprintf("table %s cannot be copied yet: %s", t, why),
+				"add a primary key on the source, or exclude the table")
+			continue
+		}
+		if !t.Transactional() {
+			r.warn("non_transactional", t.String(), fmt.Sprintf("table %s has engine %s: it is in no snapshot, and a part that fails is copied again whole", t, t.Engine),
+				"convert it to InnoDB on the source, if that is possible")
+		}
+	}
+	return nil
+}
+
+// checkColumns refuses columns whose row events cannot be decoded.
+func checkColumns(_ context.Context, r *runner) error {
+	for _, t := range r.in.Facts.Tables {
+		for i := range t.Columns {
+			c := &t.Columns[i]
+			object := t.String() + "." + c.Name
+			const way = ", or exclude the table"
+			switch {
+			case c.Compressed:
+				r.fail("compressed_column", object, fmt.Sprintf("column %s of table %s is COMPRESSED: its row events cannot be decoded", c.Name, t),
+					"MODIFY the column without COMPRESSED on the source"+way)
+			case strings.Contains(c.FullType, "/* mariadb-5.3 */") || strings.Contains(c.FullType, "/* 5.5 binary format */"):
+				r.fail("old_temporal", object, fmt.Sprintf("column %s of table %s has an old temporal format: its row events cannot be decoded", c.Name, t),
+					"rebuild the table on the source (ALTER TABLE … FORCE)"+way)
+			case c.Kind == table.Unknown:
+				r.fail("unknown_type", object, fmt.Sprintf("column %s of table %s has type %s, which is not known", c.Name, t, c.Type),
+					"change the type on the source"+way)
+			}
+		}
+	}
+	return nil
+}
