@@ -1,0 +1,58 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// command writes the call again, without what chooses how a run begins. There
+// are no secrets in it: a call with a password on its command line is refused.
+func (p *program) command(cmd *cobra.Command) string {
+	words := []string{"copydb"}
+	cmd.Root().Flags().VisitAll(func(f *pflag.Flag) {
+		if _, set := p.origin[f.Name]; !set || slices.Contains(startFlags, f.Name) {
+			return
+		}
+		for _, value := range values(cmd.Flags().Lookup(f.Name)) {
+			words = append(words, strings.TrimSuffix("--"+f.Name+" "+value, " "))
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// values returns the words behind each use of a flag; "" for one that takes none.
+func values(f *pflag.Flag) []string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		var quoted []string
+		for _, s := range list.GetSlice() {
+			quoted = append(quoted, shellQuote(s))
+		}
+		return quoted
+	}
+	switch {
+	case f.Value.Type() != "bool":
+		return []string{shellQuote(f.Value.String())}
+	case f.Value.String() == "true":
+		return []string{""}
+	}
+	return nil
+}
+
+// shellQuote writes a word as a POSIX shell reads it.
+func shellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=@,+%", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// resumeCommand is the command that goes on from a state file.
+func resumeCommand(command, statePath string) string {
+	return command + " --resume-state " + shellQuote(statePath)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/copydb/copydb/copydb"
+)
+
+// started is when the process began; --deadline counts from here.
+var started = time.Now()
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ignoreBrokenPipes()
+	p := &program{
+		stdin: stdin, console: newConsole(stdout, stderr), environ: os.Environ(), started: started, notify: notifySignals,
+		work: work{run: copydb.Run, check: copydb.Check, cleanup: copydb.Cleanup},
+	}
+	return p.execute(ctx, args)
+}
+
+// work is what the command hands over to.
+type work struct {
+	run     func(context.Context, copydb.Options) error
+	check   func(context.Context, copydb.Options) (*copydb.CheckResult, error)
+	cleanup func(context.Context, copydb.Options) error
+}
+
+// program is one call of the command.
+type program struct {
+	stdin   io.Reader
+	console *console
+	environ []string
+	started time.Time
+	notify  func() (signals <-chan os.Signal, release func())
+	work    work
+
+	flags  flags
+	origin map[string]string // where a flag's value came from, by the flag's name
+
+	envSets int // how many of flags.set, the first ones, come from the environment
+}
+
+func (p *program) execute(ctx context.Context, args []string) int {
+	root := p.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.console.stdout())
+	root.SetErr(p.console)
+	err := guard(func() error { return root.ExecuteContext(ctx) })
+	p.complain(err)
+	return exitCode(err)
+}
