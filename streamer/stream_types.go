@@ -4,33 +4,72 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
 
 // Transaction is one group of the source's binary log, or a part of a large
-// one, with the changes of selected tables in it.
+// one, with the changes of selected tables in it. One without changes and
+// without DDL only moves the position: the group touched nothing selected, or
+// the log went on to its next file, or the source was idle for the heartbeat
+// period.
+//
+// It belongs to the handler; the stream doesn't touch it again.
 type Transaction struct {
-	Start    state.Position // the boundary before the group
-	End      state.Position // the boundary behind it; zero while Partial
-	Streamed state.Position // end of the last event taken in
-	GTID     string
-	// CommittedAt is the source's time of commit, as exact as the log has it.
+	Start state.Position // the boundary before the group: file and place only
+	// End is the boundary behind the group: file and place only. It is zero while
+	// Partial, and where no dump can be asked to start (a place beyond 4 GiB, or
+	// one that the server didn't give).
+	End      state.Position
+	Streamed state.Position // end of the last event taken in: file and place only
+	GTID     string         // "" where the source gives none
+	// CommittedAt is the source's time of commit, as exact as the log has it; zero
+	// where the position only moved.
 	CommittedAt time.Time
 	Changes     []applier.Change
 	Bytes       int64 // of the changes in memory
 	Partial     bool  // more of the group follows
 	DDL         *DDL  // set where the group is a DDL of a selected table
+
+	executed *position.Set // at the end; nil where unknown
 }
 
-// DDL is a statement that changes the structure of selected tables, or may.
+// EndPosition is End with the GTID set that is executed there: what to resume
+// from once the transaction is applied. It is zero while Partial, and where End
+// is zero and the source has no GTIDs: the position behind an earlier
+// transaction is then still the one to resume from. The text of the set is made
+// with each call, since most callers need it for few transactions. It may be
+// called at any time, from any goroutine.
+func (t *Transaction) EndPosition() state.Position {
+	p := t.End
+	if t.executed != nil && !t.Partial {
+		p.GTIDSet = t.executed.String()
+	}
+	return p
+}
+
+// StreamedPosition is EndPosition for a whole group, and file and place of the
+// last event for a part: what a report shows.
+func (t *Transaction) StreamedPosition() state.Position {
+	if end := t.EndPosition(); !end.IsZero() {
+		return end
+	}
+	return t.Streamed
+}
+
+// DDL is a statement that changes the structure of selected tables, or may. The
+// rows that CREATE TABLE … SELECT writes into its new table are not among the
+// changes.
 type DDL struct {
 	// Tables are the selected tables that it names and whose start position does
 	// not cover it; Unknown says that it may touch others too.
 	Tables  []table.Name
 	Unknown bool
-	Query   string // at most some hundred bytes of it, for messages
-	Schema  string // the default database
+	// Databases are databases with selected tables whose defaults it changes.
+	Databases []string
+	Query     string // at most some hundred bytes of it, for messages
+	Schema    string // the default database
 }
 
 // TableSpec is what the stream has to know of one table of the run.
@@ -42,4 +81,7 @@ type TableSpec struct {
 	// CascadeParent says that a foreign key with CASCADE or SET NULL points at the
 	// table: a delete or key change whose cascade was not logged stops the run.
 	CascadeParent bool
+	// CascadeColumns are the columns that those foreign keys point at; none means
+	// the columns of all unique keys.
+	CascadeColumns []string
 }

@@ -99,6 +99,10 @@ func (s *Server) dialSession(ctx context.Context) (*Session, error) {
 	return sess, sess.wire.SetDeadline(noDeadline)
 }
 
+// UsesTLS reports whether the server's sessions are encrypted, for a connection
+// that is opened elsewhere (the binlog dump).
+func (s *Server) UsesTLS(ctx context.Context) (bool, error) { return s.encrypts(ctx) }
+
 // encrypts reports whether new sessions use TLS; with the fallback allowed, the
 // server is asked once what it gave to a connection that would have taken TLS.
 func (s *Server) encrypts(ctx context.Context) (bool, error) {

@@ -1,0 +1,226 @@
+package streamer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/internal/testdb"
+	"github.com/copydb/copydb/state"
+	"github.com/copydb/copydb/test/servers"
+)
+
+// limit bounds each stream of a test.
+const limit = 90 * time.Second
+
+var errDone = errors.New("the test has seen enough")
+
+// everyKind runs a test on each kind of server.
+func everyKind(t *testing.T, test func(t *testing.T, src *source), opts ...testdb.Option) {
+	for _, kind := range servers.Kinds() {
+		onKind(t, kind, test, opts...)
+	}
+}
+
+func onKind(t *testing.T, kind servers.Kind, test func(t *testing.T, src *source), opts ...testdb.Option) {
+	t.Run(string(kind), func(t *testing.T) { test(t, newSource(t, kind, opts...)) })
+}
+
+// source is a server whose log is read.
+type source struct {
+	*servers.Server
+	conn    *mysqlconn.Server
+	version mysqlconn.Version
+}
+
+func newSource(t *testing.T, kind servers.Kind, opts ...testdb.Option) *source {
+	t.Helper()
+	srv := testdb.One(t, kind, opts...)
+	return &source{Server: srv, conn: connection(t, srv, srv.Port), version: versionOf(t, srv)}
+}
+
+func versionOf(t *testing.T, srv *servers.Server) mysqlconn.Version {
+	t.Helper()
+	v, err := mysqlconn.ParseVersion(testdb.Value(t, srv, "SELECT VERSION()"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func connection(t *testing.T, srv *servers.Server, port int) *mysqlconn.Server {
+	t.Helper()
+	tls, fallback, err := mysqlconn.TLSConfig("preferred")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := mysqlconn.New(mysqlconn.Config{Name: "source", Host: srv.Host, Port: port, User: srv.RootUser, TLS: tls, TLSFallback: fallback,
+		ConnectTimeout: 10 * time.Second, NetworkTimeout: 10 * time.Second, RunID: "streamertest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// exec runs statements on one connection.
+func (s *source) exec(t *testing.T, statements ...string) {
+	t.Helper()
+	testdb.Exec(t, s.Server, strings.Join(statements, ";\n"))
+}
+
+// here returns the end of the log.
+func (s *source) here(t *testing.T) state.Position {
+	t.Helper()
+	var p state.Position
+	rows, err := s.DB().QueryContext(t.Context(), s.version.BinlogStatusQuery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil || !rows.Next() {
+		t.Fatal(err)
+	}
+	rest := make([]any, len(columns))
+	rest[0], rest[1] = &p.File, &p.Pos
+	for i := 2; i < len(rest); i++ {
+		rest[i] = new(sql.RawBytes)
+	}
+	if err := rows.Scan(rest...); err != nil {
+		t.Fatal(err)
+	}
+	rows.Close()
+	switch {
+	case s.Kind == servers.MySQL:
+		p.GTIDSet = normal(t, mysqlconn.MySQL, testdb.Value(t, s.Server, "SELECT @@global.gtid_executed"))
+	case s.Kind.IsMariaDB():
+		p.GTIDSet = normal(t, mysqlconn.MariaDB, testdb.Value(t, s.Server, "SELECT @@global.gtid_binlog_pos"))
+	}
+	return p
+}
+
+func normal(t *testing.T, f mysqlconn.Flavor, text string) string {
+	t.Helper()
+	set, err := position.Parse(f, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.String()
+}
+
+// tables loads the structures of databases.
+func (s *source) tables(t *testing.T, databases ...string) map[table.Name]*TableSpec {
+	t.Helper()
+	sess, err := s.conn.OpenSession(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sess.Close()
+	all, err := table.List(t.Context(), sess)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[table.Name]*TableSpec{}
+	for _, db := range databases {
+		var names []string
+		for _, e := range all {
+			if e.Database == db && e.IsTable() {
+				names = append(names, e.Table)
+			}
+		}
+		loaded, err := table.Load(t.Context(), sess, s.version.Flavor, db, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range loaded {
+			out[l.FullName()] = &TableSpec{Structure: l}
+		}
+	}
+	return out
+}
+
+var lastID atomic.Uint32
+
+// config is what a stream of a test has in common with others.
+func (s *source) config(start state.Position, tables map[table.Name]*TableSpec) Config {
+	return Config{Source: s.conn, Version: s.version, ServerID: 90000 + lastID.Add(1), Start: start, GTIDs: s.Kind.HasGTID(),
+		Tables: tables, Heartbeat: time.Second,
+		Selected: func(db, _ string) bool {
+			for n := range tables {
+				if n.Database == db {
+					return true
+				}
+			}
+			return false
+		}}
+}
+
+// read streams until end is reached and returns what was handed over.
+func read(t *testing.T, cfg Config, end state.Position) []*Transaction {
+	t.Helper()
+	all, err := tryRead(t, cfg, end)
+	if err != nil {
+		t.Fatalf("stream: %v", err)
+	}
+	return all
+}
+
+func tryRead(t *testing.T, cfg Config, end state.Position) ([]*Transaction, error) {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	var all []*Transaction
+	err = s.Run(ctx, func(_ context.Context, tx *Transaction) error {
+		all = append(all, tx)
+		if !tx.Partial && position.Reached(cfg.Version.Flavor, tx.EndPosition(), end) {
+			return errDone
+		}
+		return nil
+	})
+	if errors.Is(err, errDone) {
+		err = nil
+	}
+	return all, err
+}
+
+// describe renders changes for comparison: op table(before)(after).
+func describe(all []*Transaction) []string {
+	var out []string
+	for _, tx := range all {
+		for _, c := range tx.Changes {
+			out = append(out, fmt.Sprintf("%s %s(%s)(%s)", c.Op, c.Table.Table, cells(c.Before), cells(c.After)))
+		}
+	}
+	return out
+}
+
+func cells(r applier.Row) string {
+	var parts []string
+	for _, v := range r {
+		parts = append(parts, string(v))
+	}
+	return strings.Join(parts, ",")
+}
+
+func wantChanges(t *testing.T, all []*Transaction, want ...string) {
+	t.Helper()
+	got := describe(all)
+	if !slices.Equal(got, want) {
+		t.Errorf("changes:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}

@@ -1,0 +1,159 @@
+package streamer
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/copydb/copydb/internal/table"
+	"github.com/go-mysql-org/go-mysql/replication"
+)
+
+// query handles a statement in the log.
+func (r *reader) query(h *replication.EventHeader, e *replication.QueryEvent) error {
+	if err := r.ensure(h); err != nil {
+		return err
+	}
+	g := r.group
+	st := parseStatement(e.Query, readSettings(e.StatusVars), string(e.Schema))
+	switch st.kind {
+	case stBegin:
+		g.open = true
+		return nil
+	case stCommit, stRollback:
+		return r.end(h, st.kind == stRollback)
+	case stSavepoint:
+		r.savepoint(st.name)
+		return nil
+	case stRollbackTo:
+		return r.rollbackTo(st.name)
+	case stRelease:
+		return nil // an unused mark does no harm
+	case stXAStart:
+		g.open, g.xa = true, true
+		return nil
+	case stXAEnd:
+		return nil
+	case stXACommit, stXARollback:
+		return r.xaDecided(h, st)
+	case stDML:
+		if err := r.statementFormat(st); err != nil {
+			return err
+		}
+	case stDDL, stUnknown:
+		if err := r.definition(e, st); err != nil {
+			return err
+		}
+	}
+	if st.sequence != (table.Name{}) {
+		r.ignored[st.sequence] = true
+	}
+	g.open = g.open || st.opens
+	if g.open {
+		return nil
+	}
+	return r.end(h, false)
+}
+
+// statementFormat stops at a change that was logged as its statement, if it may
+// have changed a selected table. What triggers and functions of tables that are
+// not selected do elsewhere is not seen.
+func (r *reader) statementFormat(st *statement) error {
+	const reason, next = "a change that is logged as a statement, not as rows", "set binlog_format=ROW for every session and start over"
+	if wanted := r.tables.wanted(st.tables, r.group); len(wanted) > 0 {
+		return r.stop(wanted[0], "", reason, next)
+	}
+	if st.unsure && !r.tables.allCovered(r.group) {
+		return r.stop(table.Name{}, "", reason+", and may touch selected tables", next)
+	}
+	return nil
+}
+
+// queryExcerpt bounds the text of a statement in messages.
+const queryExcerpt = 300
+
+// definition notes a DDL of selected tables in its group.
+func (r *reader) definition(e *replication.QueryEvent, st *statement) error {
+	g := r.group
+	if st.kind == stUnknown && g.open {
+		return r.statementFormat(&statement{unsure: true}) // inside a transaction there is hardly any DDL
+	}
+	g.created = append(g.created, st.created...)
+	names := st.tables
+	for _, db := range st.dropped {
+		names = append(names, r.tables.inDatabase(db)...)
+	}
+	d := DDL{Tables: r.tables.wanted(names, g), Unknown: st.unsure && !r.tables.allCovered(g), Schema: string(e.Schema)}
+	for _, db := range st.altered {
+		ours := r.tables.inDatabase(db)
+		if slices.ContainsFunc(ours, func(n table.Name) bool { return !r.tables.covered(n, g) }) {
+			d.Databases = append(d.Databases, db)
+		}
+	}
+	if len(d.Tables) == 0 && len(d.Databases) == 0 && !d.Unknown {
+		return nil
+	}
+	d.Query = string(e.Query[:min(len(e.Query), queryExcerpt)])
+	g.ddl = &d
+	return nil
+}
+
+// load handles LOAD DATA in statement format. The library reads only its header.
+func (r *reader) load(e *replication.BinlogEvent) error {
+	if err := r.ensure(e.Header); err != nil {
+		return err
+	}
+	const header = 4 + 4 + 1 + 2 + 2 + 4 + 4 + 4 + 1
+	body := e.RawData[eventHeader:]
+	st := &statement{kind: stDML, unsure: true}
+	if len(body) > header {
+		schema, status := int(body[8]), int(binary.LittleEndian.Uint16(body[11:]))
+		if rest := body[header:]; len(rest) > status+schema {
+			st = parseStatement(rest[status+schema+1:], readSettings(rest[:status]), string(rest[status:status+schema]))
+		}
+	}
+	if st.kind != stDML {
+		st.unsure = true
+	}
+	return r.statementFormat(st)
+}
+
+// xaPrepare ends the group of an XA transaction: with its commit where it has
+// one phase, else it waits for an XA COMMIT in another group.
+func (r *reader) xaPrepare(e *replication.BinlogEvent) error {
+	if err := r.ensure(e.Header); err != nil {
+		return err
+	}
+	body := e.RawData[eventHeader:]
+	if len(body) > 0 && body[0] == 1 {
+		return r.end(e.Header, false)
+	}
+	if g := r.group; len(g.changes) > 0 {
+		return r.prepared(g.changes[0].Table.FullName())
+	}
+	if len(body) >= 13 {
+		r.seenXA[xidOf(body[1:])] = true
+	}
+	return r.end(e.Header, false)
+}
+
+// xidOf reads the format and the two parts of an XID.
+func xidOf(b []byte) string {
+	format := binary.LittleEndian.Uint32(b)
+	gtrid, bqual := int(binary.LittleEndian.Uint32(b[4:])), int(binary.LittleEndian.Uint32(b[8:]))
+	if data := b[12:]; len(data) >= gtrid+bqual {
+		return xidText(format, data[:gtrid], data[gtrid:gtrid+bqual])
+	}
+	return ""
+}
+
+// xaDecided handles XA COMMIT and XA ROLLBACK of what was prepared in another
+// group.
+func (r *reader) xaDecided(h *replication.EventHeader, st *statement) error {
+	seen := r.seenXA[st.name]
+	delete(r.seenXA, st.name)
+	if st.kind == stXACommit && !seen && r.cfg.StopUnseenXA && !r.tables.allCovered(r.group) {
+		return r.stop(table.Name{}, "", "an XA COMMIT of a transaction that was prepared before the copy began",
+			"start over while no XA transaction is prepared")
+	}
+	return r.end(h, false)
+}

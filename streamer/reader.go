@@ -1,0 +1,171 @@
+package streamer
+
+import (
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+	"github.com/go-mysql-org/go-mysql/replication"
+)
+
+// reader turns events into transactions. It belongs to the goroutine that
+// reads; handled and failed are looked at when that has ended.
+type reader struct {
+	cfg    *Config
+	tables *tables
+	hand   func(*Transaction) error
+
+	file  string
+	pos   uint64 // end of the last event that said where it ends
+	known bool   // the event at hand said so
+	// behind is where the payload ends whose events are being taken, else 0.
+	behind uint64
+
+	at  state.Position // the last boundary: file and place
+	set *position.Set  // executed at the last boundary; nil where unknown
+
+	group   *group
+	raw     map[*replication.RowsEvent]rawRows
+	ignored map[table.Name]bool // sequences made while we read
+	seenXA  map[string]bool     // prepared since the start
+
+	handled error // what the handler returned
+	failed  error // what the stream found
+}
+
+func newReader(cfg *Config, t *tables, hand func(*Transaction) error) *reader {
+	r := &reader{cfg: cfg, tables: t, hand: hand, raw: map[*replication.RowsEvent]rawRows{},
+		ignored: map[table.Name]bool{}, seenXA: map[string]bool{},
+		at: state.Position{File: cfg.Start.File, Pos: cfg.Start.Pos}}
+	if cfg.GTIDs && (cfg.Start.GTIDSet != "" || cfg.Version.Flavor == mysqlconn.MySQL || cfg.Start.File == "") {
+		r.set, r.failed = position.Parse(cfg.Version.Flavor, cfg.Start.GTIDSet)
+	}
+	return r
+}
+
+// here is the end of the last event, for messages and reports.
+func (r *reader) here() state.Position { return state.Position{File: r.file, Pos: r.pos} }
+
+// take handles one event. Every kind is handled, known to carry nothing, or
+// stops the stream.
+func (r *reader) take(e *replication.BinlogEvent) error {
+	if r.failed != nil {
+		return r.failed
+	}
+	err := r.event(e)
+	clear(r.raw)
+	if err != nil && r.handled == nil {
+		r.failed = err
+	}
+	return err
+}
+
+// move takes over where an event ends. Its header has four bytes for that; in
+// one file positions only grow, so each lower number is a step over 4 GiB.
+// Events between a transaction's GTID and its end may have none (MariaDB from
+// 11.4 on).
+func (r *reader) move(h *replication.EventHeader) {
+	if r.behind != 0 {
+		return
+	}
+	r.known = h.LogPos != 0 && h.Flags&replication.LOG_EVENT_ARTIFICIAL_F == 0
+	if r.known {
+		r.pos = after(r.pos, h.LogPos)
+	}
+}
+
+// after returns the lowest place at or behind pos whose low half is low.
+func after(pos uint64, low uint32) uint64 {
+	next := pos&^maxUint32 | uint64(low)
+	if next < pos {
+		next += 1 << 32
+	}
+	return next
+}
+
+func (r *reader) event(e *replication.BinlogEvent) error {
+	h := e.Header
+	switch h.EventType {
+	case replication.ROTATE_EVENT:
+		return r.rotate(h, e.Event.(*replication.RotateEvent))
+	case replication.FORMAT_DESCRIPTION_EVENT:
+		return nil // where it ends is given only at the start of a file
+	case replication.HEARTBEAT_EVENT, replication.HEARTBEAT_LOG_EVENT_V2:
+		return r.heartbeat(h, e.Event.(*replication.HeartbeatEvent))
+	}
+	r.move(h)
+	switch ev := e.Event.(type) {
+	case *replication.PreviousGTIDsEvent:
+		return r.previous(e)
+	case *replication.MariadbGTIDListEvent:
+		return r.list(ev)
+	case *replication.GTIDEvent:
+		return r.mysqlGroup(h, ev)
+	case *replication.GtidTaggedLogEvent:
+		return r.mysqlGroup(h, &ev.GTIDEvent)
+	case *replication.MariadbGTIDEvent:
+		return r.mariadbGroup(h, ev)
+	case *replication.QueryEvent:
+		return r.query(h, ev)
+	case *replication.XIDEvent:
+		return r.end(h, false)
+	case *replication.TableMapEvent:
+		return nil // looked at with the rows
+	case *replication.RowsEvent:
+		return r.rows(h, ev)
+	case *replication.TransactionPayloadEvent:
+		return r.payload(h, ev)
+	}
+	return r.otherEvent(e)
+}
+
+// otherEvent is event for what the library gives no type of its own, or what
+// carries no rows.
+func (r *reader) otherEvent(e *replication.BinlogEvent) error {
+	switch t := e.Header.EventType; t {
+	case replication.XA_PREPARE_LOG_EVENT:
+		return r.xaPrepare(e)
+	case replication.EXECUTE_LOAD_QUERY_EVENT:
+		return r.load(e)
+	case replication.INCIDENT_EVENT:
+		return r.stop(table.Name{}, "", "the source lost events here (incident event)",
+			"start over: only a new copy has all rows")
+	case replication.STOP_EVENT, replication.MARIADB_BINLOG_CHECKPOINT_EVENT, replication.MARIADB_START_ENCRYPTION_EVENT,
+		replication.ROWS_QUERY_EVENT, replication.MARIADB_ANNOTATE_ROWS_EVENT,
+		replication.TRANSACTION_CONTEXT_EVENT, replication.VIEW_CHANGE_EVENT, replication.IGNORABLE_EVENT,
+		replication.SLAVE_EVENT:
+		return nil
+	case replication.INTVAR_EVENT, replication.RAND_EVENT, replication.USER_VAR_EVENT,
+		replication.BEGIN_LOAD_QUERY_EVENT, replication.APPEND_BLOCK_EVENT, replication.DELETE_FILE_EVENT:
+		return nil // the statement that follows decides
+	default:
+		if e.Header.Flags&replication.LOG_EVENT_IGNORABLE_F != 0 {
+			return nil // its writer says that a reader may skip it
+		}
+		return r.stop(table.Name{}, "", "an event of kind "+t.String()+" is not known", "")
+	}
+}
+
+// payload takes the events of a compressed transaction. Nothing inside is a
+// place to resume from: its group ends where the payload ends.
+func (r *reader) payload(h *replication.EventHeader, e *replication.TransactionPayloadEvent) error {
+	end := r.pos
+	r.pos = max(end, uint64(h.EventSize)) - uint64(h.EventSize)
+	r.behind = end
+	for i, inner := range e.Events {
+		e.Events[i] = nil // its rows are not needed any longer than it
+		if err := r.event(inner); err != nil {
+			return err
+		}
+	}
+	r.pos, r.behind = end, 0
+	return nil
+}
+
+func (r *reader) stop(n table.Name, column, reason, next string) error {
+	e := &StopError{Position: r.here(), Table: n, Column: column, Reason: reason, Next: next}
+	if r.group != nil {
+		e.GTID = r.group.gtid
+	}
+	return e
+}

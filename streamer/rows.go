@@ -1,0 +1,201 @@
+package streamer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/go-mysql-org/go-mysql/replication"
+)
+
+// Flags of a row event.
+const (
+	noForeignKeyChecks = 0x2  // NO_FOREIGN_KEY_CHECKS_F
+	sqlForeignKeys     = 0x10 // USE_SQL_FOREIGN_KEY_F: cascades are logged
+)
+
+// rawRows is a row event whose rows are not decoded yet.
+type rawRows struct {
+	body []byte
+	at   int
+	err  error
+}
+
+// keepRows decodes only the header of a row event: rows of tables that are not
+// selected may have columns that the library cannot read, and a payload's
+// events are decoded all at once. Errors wait until the event is taken, since
+// the library would put the rows into their text.
+func (r *reader) keepRows(e *replication.RowsEvent, body []byte) error {
+	at, err := e.DecodeHeader(body)
+	r.raw[e] = rawRows{body, at, err}
+	return nil
+}
+
+func (r *reader) rows(h *replication.EventHeader, e *replication.RowsEvent) error {
+	if err := r.ensure(h); err != nil {
+		return err
+	}
+	raw := r.raw[e]
+	delete(r.raw, e)
+	if raw.err != nil {
+		return fmt.Errorf("read rows: %w", raw.err)
+	}
+	l, err := r.layoutOf(e.Table)
+	if err != nil || l == nil {
+		return err
+	}
+	if err := r.checkRows(h, e, l); err != nil {
+		return err
+	}
+	if err := decode(e, raw); err != nil {
+		return r.stop(l.name, "", "its rows cannot be decoded: "+err.Error(), "")
+	}
+	at := r.here().String()
+	if e.Type() == replication.EnumRowsEventTypeUpdate {
+		err = r.updates(e, l, at)
+	} else {
+		err = r.singles(e, l, at)
+	}
+	if err != nil {
+		return err
+	}
+	return r.part()
+}
+
+// decode lets the library read the rows. Where it fails, its own text may hold
+// them, so only what is known to be harmless goes on.
+func decode(e *replication.RowsEvent, raw rawRows) error {
+	err := e.DecodeData(raw.at, raw.body)
+	if err == nil {
+		return nil
+	}
+	var kind int
+	if _, scan := fmt.Sscanf(err.Error(), "unsupport type %d", &kind); scan == nil {
+		return fmt.Errorf("a column of binary log type %d is not supported", kind)
+	}
+	return errors.New("unexpected content")
+}
+
+func (r *reader) checkRows(h *replication.EventHeader, e *replication.RowsEvent, l *layout) error {
+	switch {
+	case h.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT || e.Type() == replication.EnumRowsEventTypeUnknown:
+		return r.stop(l.name, "", "an update of parts of JSON values, which cannot be applied",
+			"set binlog_row_value_options='' on the source and start over")
+	case !full(e.ColumnBitmap1, e.ColumnCount) ||
+		e.Type() == replication.EnumRowsEventTypeUpdate && !full(e.ColumnBitmap2, e.ColumnCount):
+		return r.stop(l.name, "", "a row image that lacks columns (a session with binlog_row_image other than FULL)",
+			"set binlog_row_image=FULL for every session and start over")
+	case r.group.prepared:
+		return r.prepared(l.name)
+	case l.CascadeParent && e.Type() == replication.EnumRowsEventTypeDelete && unlogged(e):
+		return r.cascaded(l.name)
+	}
+	return nil
+}
+
+func full(bitmap []byte, columns uint64) bool {
+	for i := range columns {
+		if bitmap[i>>3]&(1<<(i&7)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func unlogged(e *replication.RowsEvent) bool { return e.Flags&(noForeignKeyChecks|sqlForeignKeys) == 0 }
+
+func (r *reader) cascaded(n table.Name) error {
+	return r.stop(n, "", "a change that a foreign key carried on to other tables, which the binary log does not have",
+		"tables tied by such keys cannot be followed yet")
+}
+
+func (r *reader) prepared(n table.Name) error {
+	return r.stop(n, "", "an XA transaction with XA PREPARE, which is not supported yet",
+		"end it on the source, and start over without such transactions")
+}
+
+// singles takes an event with one image per row.
+func (r *reader) singles(e *replication.RowsEvent, l *layout, at string) error {
+	op := applier.Insert
+	if e.Type() == replication.EnumRowsEventTypeDelete {
+		op = applier.Delete
+	}
+	for i := range e.Rows {
+		row, err := r.row(l, e.Rows[i])
+		if err != nil {
+			return err
+		}
+		e.Rows[i] = nil
+		c := applier.Change{Table: l.Structure, Op: op, After: row, At: at}
+		if op == applier.Delete {
+			c.Before, c.After = row, nil
+		}
+		r.group.take(c)
+	}
+	return nil
+}
+
+// updates takes an event with two images per row.
+func (r *reader) updates(e *replication.RowsEvent, l *layout, at string) error {
+	for i := 0; i+1 < len(e.Rows); i += 2 {
+		before, err := r.row(l, e.Rows[i])
+		if err != nil {
+			return err
+		}
+		after, err := r.row(l, e.Rows[i+1])
+		if err != nil {
+			return err
+		}
+		e.Rows[i], e.Rows[i+1] = nil, nil
+		if l.CascadeParent && unlogged(e) && l.movesKey(before, after) {
+			return r.cascaded(l.name)
+		}
+		r.group.take(applier.Change{Table: l.Structure, Op: applier.Update, Before: before, After: after, At: at})
+	}
+	return nil
+}
+
+func (tr *tracked) movesKey(before, after applier.Row) bool {
+	for i, watched := range tr.cascade {
+		if watched && !bytes.Equal(before[i], after[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// row renders one image in the order of the structure.
+func (r *reader) row(l *layout, values []any) (applier.Row, error) {
+	m := &r.group.memory
+	row := m.row(len(l.Structure.Columns))
+	for i := range l.Structure.Columns {
+		c := &l.Structure.Columns[i]
+		if c.Generated {
+			continue
+		}
+		lit, err := m.literal(c, l.inKey[i], values[l.from[i]])
+		if err != nil {
+			return nil, r.stop(l.name, c.Name, err.Error(), "")
+		}
+		row[i] = lit
+	}
+	return row, nil
+}
+
+func (g *group) take(c applier.Change) {
+	g.changes = append(g.changes, c)
+	g.bytes += size(&c)
+}
+
+// size estimates what a change takes in memory.
+func size(c *applier.Change) int64 {
+	n := 128
+	for _, row := range []applier.Row{c.Before, c.After} {
+		for _, v := range row {
+			n += 24 + len(v)
+		}
+	}
+	return int64(n)
+}
