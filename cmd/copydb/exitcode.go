@@ -7,6 +7,7 @@ import (
 
 	"github.com/copydb/copydb/copydb"
 	"github.com/copydb/copydb/copydb/config"
+	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/state"
 )
 
@@ -26,7 +27,7 @@ var exitRules = []exitRule{
 		meaning: "done: caught up to the printed stop point · `check`: no error (warnings may be) · `verify`: equal, or equal after `--repair`"},
 	{codes: []int{copydb.ExitFailed}, next: "read the message",
 		meaning: "failed, and none of the below; also a panic that the program caught: the message says where, the state is kept",
-		is:      isA[*panicError]},
+		is:      isA[*group.PanicError]},
 	{codes: []int{copydb.ExitCrash}, next: "resume, report it",
 		meaning: "a crash inside the program (Go's own code for a panic): a bug; the last checkpoint is valid"},
 	{codes: []int{copydb.ExitPreflight}, next: "fix the findings",

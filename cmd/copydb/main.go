@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/copydb"
+	"github.com/copydb/copydb/internal/group"
 )
 
 // started is when the process began; --deadline counts from here.
@@ -54,7 +55,7 @@ func (p *program) execute(ctx context.Context, args []string) int {
 	root.SetIn(p.stdin)
 	root.SetOut(p.console.stdout())
 	root.SetErr(p.console)
-	err := guard(func() error { return root.ExecuteContext(ctx) })
+	err := group.Call("the command", func() error { return root.ExecuteContext(ctx) })
 	p.complain(err)
 	return exitCode(err)
 }

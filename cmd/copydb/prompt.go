@@ -9,6 +9,7 @@ import (
 
 	"github.com/copydb/copydb/copydb"
 	"github.com/copydb/copydb/copydb/config"
+	"github.com/copydb/copydb/internal/group"
 )
 
 // askPasswords asks on the terminal for the password of each server that was
@@ -60,7 +61,7 @@ func (p *program) readPassword(tty *os.File) (string, error) {
 	answers := make(chan answer, 1)
 	go func() {
 		var a answer
-		a.err = guard(func() (err error) {
+		a.err = group.Call("the prompt", func() (err error) {
 			a.password, err = term.ReadPassword(int(tty.Fd()))
 			return err
 		})

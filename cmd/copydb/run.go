@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/copydb/copydb/copydb"
 	"github.com/copydb/copydb/copydb/config"
+	"github.com/copydb/copydb/internal/group"
 )
 
 const (
@@ -141,7 +143,7 @@ func failureText(rec copydb.ExitErrorRecord, resume string) string {
 	if rec.Next != "" {
 		text += "\n  next:   " + rec.Next
 	}
-	if resume != "" && resume != rec.Next {
+	if resume != "" && !strings.Contains(rec.Next, resume) {
 		text += "\n  resume: " + resume
 	}
 	return text
@@ -165,9 +167,9 @@ func howToResume(code int, summary *copydb.SummaryRecord, opt copydb.Options) st
 }
 
 func (p *program) showStack(v *voice, err error) {
-	var bug *panicError
+	var bug *group.PanicError
 	if p.flags.logLevel == "debug" && errors.As(err, &bug) {
-		v.logger.Debug("stack of the panic", "stack", string(bug.stack))
+		v.logger.Debug("stack of the panic", "stack", string(bug.Stack))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/copydb"
+	"github.com/copydb/copydb/internal/group"
 )
 
 const (
@@ -43,7 +44,7 @@ func (s *supervisor) run(ctx context.Context, work func(ctx context.Context, abo
 	defer s.cancel(nil)
 	s.abort = make(chan struct{})
 	done := make(chan error, 1)
-	go func() { done <- guard(func() error { return work(ctx, s.abort) }) }()
+	go func() { done <- group.Call("the work", func() error { return work(ctx, s.abort) }) }()
 	var deadline <-chan time.Time
 	if !s.deadline.IsZero() {
 		deadline = time.After(time.Until(s.deadline))
@@ -114,7 +115,7 @@ func (s *supervisor) tell(line string) { within(lastWords/3, func() { s.say(line
 // unless it has a reason of its own.
 func (s *supervisor) settle(err error) error {
 	var own *copydb.Error
-	if err == nil || s.stop == nil || errors.As(err, &own) || isA[*panicError](err) {
+	if err == nil || s.stop == nil || errors.As(err, &own) || isA[*group.PanicError](err) {
 		return err
 	}
 	if errors.Is(err, context.Canceled) && !isA[*copydb.StopError](err) {
@@ -137,7 +138,7 @@ func within(d time.Duration, fn func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = guard(func() error { fn(); return nil })
+		_ = group.Call("printing", func() error { fn(); return nil })
 	}()
 	select {
 	case <-done:

@@ -5,7 +5,10 @@ package group
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -14,12 +17,13 @@ import (
 type PanicError struct {
 	Goroutine string
 	Value     any
+	Place     string // function, file:line
 	Stack     []byte
 }
 
-// Error names the goroutine and the panic's value.
+// Error names the goroutine, the panic's value and its place.
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("crash in %s: %v (a bug)", e.Goroutine, e.Value)
+	return fmt.Sprintf("crash in %s: %v (a bug, in %s)", e.Goroutine, e.Value, e.Place)
 }
 
 // Group is an errgroup whose goroutines have names.
@@ -44,8 +48,26 @@ func (g *Group) Wait() error { return g.g.Wait() }
 func Call(name string, fn func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{Goroutine: name, Value: v, Stack: debug.Stack()}
+			err = &PanicError{Goroutine: name, Value: v, Place: place(), Stack: debug.Stack()}
 		}
 	}()
 	return fn()
+}
+
+// place finds the function that panicked, from within a deferred call.
+func place() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for panicked := false; ; {
+		f, more := frames.Next()
+		switch {
+		case f.Function == "runtime.gopanic":
+			panicked = true
+		case panicked && !strings.HasPrefix(f.Function, "runtime."):
+			return fmt.Sprintf("%s, %s:%d", filepath.Base(f.Function), filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return "an unknown place"
+		}
+	}
 }
