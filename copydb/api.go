@@ -2,9 +2,9 @@ package copydb
 
 import (
 	"context"
-	"errors"
 
 	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/group"
 )
 
 // CheckResult is what the preflight alone found.
@@ -15,15 +15,38 @@ type CheckResult struct {
 	SourceGrants, TargetGrants []string
 }
 
-var errNotBuilt = errors.New("not built yet")
-
 // Run copies the selected tables and catches up. It blocks until done and
-// returns nil, or an error whose exit code ExitCode tells.
-func Run(ctx context.Context, opt Options) error { return errNotBuilt }
+// returns nil, or an error whose exit code ExitCode tells. Everything else it
+// has to say goes to opt.Reporter, the summary last.
+func Run(ctx context.Context, opt Options) error {
+	r := newRun(opt)
+	err := group.Call("the run", func() error { return r.main(ctx) })
+	return r.end(ctx, err)
+}
 
 // Check runs the preflight of a run that opt would start, and changes nothing.
 // The error is one that kept the checks from running; findings are no error.
-func Check(ctx context.Context, opt Options) (*CheckResult, error) { return nil, errNotBuilt }
-
-// Cleanup removes what the migration of the state file keeps on the target.
-func Cleanup(ctx context.Context, opt Options) error { return errNotBuilt }
+func Check(ctx context.Context, opt Options) (*CheckResult, error) {
+	r := newRun(opt)
+	defer r.closeServers()
+	var res CheckResult
+	err := group.Call("the preflight", func() error {
+		if err := r.readStateOnly(); err != nil {
+			return err
+		}
+		if err := r.openServers(); err != nil {
+			return err
+		}
+		in, findings, err := r.preflight(ctx)
+		if err != nil {
+			return err
+		}
+		res.Findings = findings
+		res.SourceGrants, res.TargetGrants = check.Grants(in)
+		return nil
+	})
+	if err != nil {
+		return nil, r.explain(ctx, err)
+	}
+	return &res, nil
+}

@@ -144,6 +144,7 @@ type Table struct {
 	Class      TableClass       `json:"class"`
 	Component  int              `json:"component"`
 	Start      Position         `json:"start"`
+	TableID    string           `json:"table_id,omitempty"` // the engine's, at the first chunk
 	FirstChunk *Position        `json:"first_chunk,omitempty"`
 	LastChunk  *Position        `json:"last_chunk,omitempty"`
 	Done       []Range          `json:"done"`

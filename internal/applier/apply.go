@@ -13,9 +13,10 @@ import (
 // Unit is what is committed as a whole: one transaction of the source, or one
 // part of a large one.
 type Unit struct {
-	Changes  []Change
-	Low      *state.Position // the boundary behind it; nil for a part
-	Streamed state.Position  // end of its last event
+	Changes []Change
+	// End returns the boundary behind the unit, zero for a part, and the end of
+	// its last event. It is called for few units: the text of a GTID set costs.
+	End func() (low, streamed state.Position)
 }
 
 // ApplyError says which change of which unit failed.
@@ -104,19 +105,28 @@ func (a *Applier) tryCommit(ctx context.Context, units []Unit) (err error) {
 		if err := a.write(ctx, merge(units)); err != nil {
 			return err
 		}
-		last := units[len(units)-1]
-		var low *state.Position
-		for i := range units {
-			if units[i].Low != nil {
-				low = units[i].Low
-			}
-		}
-		_, err := a.session.Exec(ctx, a.cfg.Progress.WaterSQL(low, last.Streamed, last.Streamed))
+		low, streamed := Reached(units)
+		_, err := a.session.Exec(ctx, a.cfg.Progress.WaterSQL(low, streamed, streamed))
 		if err != nil {
 			return fmt.Errorf("move the position on the target: %w", err)
 		}
 		return nil
 	})
+}
+
+// Reached returns the last boundary behind units, or nil, and the end of the
+// last event.
+func Reached(units []Unit) (low *state.Position, streamed state.Position) {
+	for i := len(units) - 1; i >= 0; i-- {
+		l, s := units[i].End()
+		if i == len(units)-1 {
+			streamed = s
+		}
+		if !l.IsZero() {
+			return &l, streamed
+		}
+	}
+	return nil, streamed
 }
 
 // merge joins the changes of all units: the statements may span them.

@@ -28,6 +28,10 @@ type Doc struct {
 	SelectionDigest string       `json:"selection_digest"`
 	Source          state.Source `json:"source"`
 	RunID           string       `json:"run_id"`
+	// TargetStarted is when the target's server was started, as it said when the
+	// document was written: rows of engines that do not survive a restart are
+	// copied again after one. Unix seconds; 0 = not known.
+	TargetStarted int64 `json:"target_started"`
 }
 
 // Record is everything the target knows of a migration.
@@ -208,9 +212,9 @@ type Other struct {
 	Tables           []table.Name // those that are also selected here
 }
 
-// Unfinished lists migrations that are not finished and share a table for which
-// selected is true.
-func Unfinished(ctx context.Context, c *mysqlconn.Control, selected func(database, table string) bool) ([]Other, error) {
+// Overlapping lists the migrations that share a table for which selected is
+// true: only unfinished ones, or all.
+func Overlapping(ctx context.Context, c *mysqlconn.Control, selected func(database, table string) bool, onlyUnfinished bool) ([]Other, error) {
 	var out []Other
 	err := query(ctx, c, "neighbours", func(rows *sql.Rows) error {
 		var id, run, db, name string
@@ -228,6 +232,6 @@ func Unfinished(ctx context.Context, c *mysqlconn.Control, selected func(databas
 		return nil
 	}, "SELECT m.migration, e.run_id, t.database_name, t.table_name FROM _copydb.migration m"+
 		" JOIN _copydb.epoch e ON e.migration = m.migration JOIN _copydb.tables t ON t.migration = m.migration"+
-		" WHERE m.finished = 0 ORDER BY m.migration")
+		" WHERE m.finished = 0 OR ? ORDER BY m.migration", !onlyUnfinished)
 	return out, err
 }

@@ -94,3 +94,12 @@ func (s *Store) Note(ctx context.Context, c *mysqlconn.Control, e Entry) error {
 	}
 	return nil
 }
+
+// Restart forgets what is finished of a table, so that its copy begins again.
+func (s *Store) Restart(ctx context.Context, c *mysqlconn.Control, n table.Name) error {
+	_, err := c.Exec(ctx, "DELETE FROM _copydb.ranges WHERE migration = ? AND table_key = ?", s.Migration, []byte(tableKey(n)))
+	if err != nil {
+		return fmt.Errorf("forget the ranges of %s on the target: %w", n, err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package copydb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/state"
+)
+
+// change moves the state under its lock. Only what was acknowledged by the
+// target may be noted.
+func (r *run) change(fn func(*state.State)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fn(r.st)
+	r.dirty = true
+}
+
+// checkpoint saves the state file.
+func (r *run) checkpoint() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.saveLocked()
+}
+
+func (r *run) saveLocked() error {
+	r.st.CopydbVersion = r.opt.Version
+	r.st.Sources[0].Sessions = r.source.Sessions()
+	r.st.TargetSessions = r.target.Sessions()
+	if err := r.store.Save(r.st); err != nil {
+		var se *state.SaveError
+		if errors.As(err, &se) {
+			return &Error{Code: ExitResumable, Where: r.opt.StatePath, Err: err,
+				Next: "make room or restore the rights there, then resume: " + r.resumeCommand()}
+		}
+		return err
+	}
+	r.dirty, r.written = false, true
+	src := r.st.Sources[0]
+	r.report(CheckpointRecord{LastStreamed: src.LastStreamed, LastResumable: src.LastResumable})
+	return nil
+}
+
+// withReports runs fn with the checkpoints and the progress reports beside it.
+func (r *run) withReports(ctx context.Context, fn func(context.Context) error) error {
+	g, ctx := group.WithContext(ctx)
+	done := make(chan struct{})
+	g.Go("phases", func() error {
+		defer close(done)
+		return fn(ctx)
+	})
+	g.Go("checkpoints", func() error {
+		every := r.opt.Config.CheckpointInterval
+		if every <= 0 {
+			return nil // each window saves by itself
+		}
+		return r.every(ctx, done, every, func() error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if !r.dirty {
+				return nil
+			}
+			return r.saveLocked()
+		})
+	})
+	g.Go("progress reports", func() error {
+		return r.every(ctx, done, r.opt.ProgressInterval, func() error {
+			r.report(r.progressNow())
+			return nil
+		})
+	})
+	return g.Wait()
+}
+
+func (r *run) every(ctx context.Context, done <-chan struct{}, d time.Duration, fn func() error) error {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-done:
+			return nil
+		case <-t.C:
+			if err := fn(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *run) progressNow() ProgressRecord {
+	rec := ProgressRecord{Elapsed: time.Since(r.began).Seconds()}
+	r.mu.Lock()
+	rec.Phase, rec.TablesTotal = r.st.Phase, len(r.st.Tables)
+	for i := range r.st.Tables {
+		if s := r.st.Tables[i].Status; s == state.TableCopied || s == state.TableIndexed {
+			rec.TablesDone++
+		}
+	}
+	r.mu.Unlock()
+	r.meter.sample(&rec)
+	return rec
+}
+
+// tableText is how a table is named in messages.
+func tableText(t *state.Table) string { return fmt.Sprintf("%s.%s", t.Database, t.Table) }

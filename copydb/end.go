@@ -1,0 +1,135 @@
+package copydb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/progress"
+	"github.com/copydb/copydb/state"
+)
+
+// end says the last words of a run and releases what Run itself holds.
+func (r *run) end(ctx context.Context, err error) error {
+	err = r.explain(ctx, err)
+	if r.store != nil && r.st != nil && r.written {
+		if serr := r.saveStop(err); serr != nil && err == nil {
+			err = serr
+		}
+	}
+	s := r.summary(err)
+	if err != nil {
+		r.report(r.exitError(err))
+	}
+	if !r.opt.DryRun || err != nil {
+		r.report(s)
+	}
+	if r.store != nil {
+		if cerr := r.store.Close(); cerr != nil {
+			r.log.Warn("could not release the state file", "error", cerr)
+		}
+	}
+	r.closeServers()
+	return err
+}
+
+// saveStop keeps how the run ended.
+func (r *run) saveStop(err error) error {
+	stop := &state.Stop{At: time.Now().UTC(), ExitCode: ExitCode(err), Reason: "done"}
+	if err != nil {
+		stop.Reason, stop.Message = "error", err.Error()
+		var se *StopError
+		if errors.As(err, &se) {
+			stop.Reason = se.Reason
+		}
+	}
+	r.change(func(st *state.State) { st.LastStop = stop })
+	return r.checkpoint()
+}
+
+// explain gives an error its exit code, its place and what to do next. It is the
+// one place where codes of errors from below are chosen.
+func (r *run) explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if stop := Stopped(ctx); stop != nil {
+		return stop
+	}
+	if _, ok := asType[*Error](err); ok {
+		return err
+	}
+	if stop, ok := asType[*StopError](err); ok {
+		return stop
+	}
+	if p, ok := asType[*group.PanicError](err); ok {
+		r.log.Debug("stack of the crash", "stack", string(p.Stack))
+		return &Error{Code: ExitFailed, Where: p.Goroutine, Err: err, Next: "report this; the state is saved and can be resumed"}
+	}
+	e := &Error{Code: ExitFailed, Err: err}
+	if r.st != nil && r.written {
+		e.Code = ExitResumable
+		e.Next = "mend the cause, then resume: " + r.resumeCommand()
+	}
+	switch {
+	case errors.Is(err, progress.ErrFenced):
+		e.Code, e.Where, e.Next = ExitState, "target", "let the other run go on, or stop it and resume: "+r.resumeCommand()
+	case mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err):
+		e.Where = serverOf(err)
+	}
+	if a, ok := asType[*applier.ApplyError](err); ok {
+		e.Where = a.Table
+	}
+	return e
+}
+
+// serverOf names the server that an error speaks of, where it does.
+func serverOf(err error) string { return "" }
+
+func (r *run) exitError(err error) ExitErrorRecord {
+	rec := ExitErrorRecord{ExitCode: ExitCode(err), Message: err.Error()}
+	if e, ok := asType[*Error](err); ok {
+		rec.Where, rec.Next = e.Where, e.Next
+		rec.Message = (&Error{Message: e.Message, Err: e.Err}).Error()
+	} else if _, ok := asType[*StopError](err); ok && r.written {
+		rec.Next = "go on with: " + r.resumeCommand()
+	}
+	return rec
+}
+
+func (r *run) summary(err error) SummaryRecord {
+	s := SummaryRecord{ExitCode: ExitCode(err), Seconds: time.Since(r.began).Seconds(), SinceThen: -1, SourceClean: r.clean,
+		LeftOut: r.leftOut(), LeftBehind: []string{}, Phases: []PhaseTotal{}, Tables: []TableRecord{}}
+	r.meter.totals(&s)
+	if r.st == nil {
+		return s
+	}
+	r.mu.Lock()
+	s.Phase = r.st.Phase
+	if len(r.st.Sources) > 0 {
+		s.StopPoint = r.st.Sources[0].StopPoint
+	}
+	for i := range r.st.Tables {
+		t := &r.st.Tables[i]
+		rec := TableRecord{Database: string(t.Database), Table: string(t.Table), Rows: t.Rows, Bytes: t.Bytes, Status: t.Status}
+		if tr := r.tables[nameOf(t.Database, t.Table)]; tr != nil {
+			rec.Seconds = tr.took.Seconds()
+		}
+		s.Tables = append(s.Tables, rec)
+	}
+	r.mu.Unlock()
+	if err == nil {
+		s.SinceThen, s.LeftBehind = r.since, append(s.LeftBehind, r.leftBehind...)
+		if !r.stopAt.IsZero() {
+			at := r.stopAt.UTC()
+			s.StopPointAt = &at
+		}
+	}
+	if r.written {
+		s.ResumeCommand = r.resumeCommand()
+	}
+	return s
+}

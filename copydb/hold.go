@@ -1,0 +1,420 @@
+package copydb
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/copydb/copydb/dumper"
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/progress"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+func nameOf(database, name state.Text) table.Name {
+	return table.Name{Database: string(database), Table: string(name)}
+}
+
+// takeHold makes the migration this run's: it ends the sessions of the run
+// before, takes the locks that refuse others, raises the epoch that fences them,
+// and takes over what the target knows. The state file is saved before the first
+// write to the target.
+func (r *run) takeHold(ctx context.Context) (err error) {
+	if err := r.endRun(ctx, r.st.RunID); err != nil {
+		return err
+	}
+	if r.hold, err = r.openDDL(ctx); err != nil {
+		return err
+	}
+	if err := r.lockDatabases(ctx); err != nil {
+		return err
+	}
+	there, err := progress.Exists(ctx, r.hold)
+	if err != nil {
+		return err
+	}
+	if err := r.mayTake(ctx, there); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.st.RunID = r.runID
+	r.mu.Unlock()
+	if err := r.checkpoint(); err != nil {
+		return err
+	}
+	if !there {
+		if err := progress.Ensure(ctx, r.hold); err != nil {
+			return err
+		}
+	}
+	if r.prog, err = progress.Begin(ctx, r.hold, r.st.MigrationID, r.runID); err != nil {
+		return err
+	}
+	rec, err := progress.Load(ctx, r.hold, r.st.MigrationID)
+	if err != nil {
+		return err
+	}
+	if err := r.reconcile(rec); err != nil {
+		return err
+	}
+	if err := r.configure(ctx); err != nil {
+		return err
+	}
+	if err := r.restartVolatile(ctx, rec); err != nil {
+		return err
+	}
+	return r.checkSource(ctx)
+}
+
+// mayTake refuses a target that has lost the migration, or has an unfinished one
+// of the same tables.
+func (r *run) mayTake(ctx context.Context, there bool) error {
+	known := false
+	if there {
+		rec, err := progress.Load(ctx, r.hold, r.st.MigrationID)
+		if err != nil {
+			return err
+		}
+		if known = rec != nil; known {
+			if err := r.endRun(ctx, rec.RunID); err != nil {
+				return err
+			}
+		}
+		others, err := progress.Overlapping(ctx, r.hold, r.facts.Selection.Match, true)
+		if err != nil {
+			return err
+		}
+		for _, o := range others {
+			if o.Migration != r.st.MigrationID {
+				return &Error{Code: ExitState, Where: "target",
+					Message: fmt.Sprintf("an unfinished run is known there of table %s (migration %s)", o.Tables[0], o.Migration),
+					Next:    "resume that run with its state file, or replace it: " + r.overCommand()}
+			}
+		}
+	}
+	if phase := r.phase(); !known && phase != state.PhaseSchema {
+		return &Error{Code: ExitState, Where: "target",
+			Message: fmt.Sprintf("the state says %s, but the target has nothing of this migration in %s any more", phase, progress.Database),
+			Next:    "if this is the right target, begin again: " + r.overCommand()}
+	}
+	return nil
+}
+
+// lockDatabases takes the named lock of each target database: the polite refusal
+// of a second run with another state file.
+func (r *run) lockDatabases(ctx context.Context) error {
+	var names []string
+	for _, d := range r.facts.Databases {
+		names = append(names, d.Name)
+	}
+	for _, t := range r.st.Tables {
+		names = append(names, string(t.Database))
+	}
+	slices.Sort(names)
+	for _, n := range slices.Compact(names) {
+		lock := fmt.Sprintf("copydb:%x", sha256.Sum256([]byte(n)))[:len("copydb:")+32]
+		var got, holder *int64
+		if err := r.hold.QueryRow(ctx, []any{&got, &holder}, "SELECT GET_LOCK(?, 0), IS_USED_LOCK(?)", lock, lock); err != nil {
+			return fmt.Errorf("lock database %s on the target: %w", n, err)
+		}
+		if got == nil || *got != 1 {
+			id := int64(0)
+			if holder != nil {
+				id = *holder
+			}
+			return &Error{Code: ExitState, Where: "target",
+				Message: fmt.Sprintf("database %s is being written by another run (connection %d holds its lock)", n, id),
+				Next:    "wait for that run, or stop it"}
+		}
+	}
+	return nil
+}
+
+// openDDL opens a connection to the target for schema statements and records.
+func (r *run) openDDL(ctx context.Context) (*mysqlconn.Control, error) {
+	c, err := r.target.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := []string{"SET SESSION sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00'," +
+		" foreign_key_checks = 0, lock_wait_timeout = 20, innodb_lock_wait_timeout = 20, wait_timeout = 28800"}
+	if !r.opt.Config.Target.SQLLogBin {
+		set = append(set, "SET SESSION sql_log_bin = 0")
+	}
+	for _, q := range set {
+		if _, err := c.Exec(ctx, q); err != nil {
+			return nil, errors.Join(fmt.Errorf("set up a session on the target: %w", err), c.Close())
+		}
+	}
+	// What the source allowed must be allowed; these need privileges that are not
+	// demanded, and matter to few tables.
+	for _, q := range []string{"SET SESSION innodb_strict_mode = 0", "SET SESSION sql_generate_invisible_primary_key = 0",
+		"SET SESSION sql_require_primary_key = 0"} {
+		if _, err := c.Exec(ctx, q); err != nil && mysqlconn.ErrorNumber(err) == 0 {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	return c, nil
+}
+
+// configure makes the tools of the attempt.
+func (r *run) configure(ctx context.Context) error {
+	var packet int64
+	if err := r.hold.QueryRow(ctx, []any{&packet}, "SELECT @@global.max_allowed_packet"); err != nil {
+		return fmt.Errorf("read max_allowed_packet of the target: %w", err)
+	}
+	r.write = applier.Config{Target: r.target, Version: r.facts.Target.Identity.Version, Progress: r.prog,
+		SQLLogBin: r.opt.Config.Target.SQLLogBin, MaxPacket: packet}
+	var err error
+	r.dump, err = dumper.New(dumper.Config{Source: r.source, Identity: r.facts.Source.Identity,
+		Rung: dumper.Rung(r.facts.Rung), Logger: r.log})
+	return err
+}
+
+// reconcile takes over what the target knows. It is right where the state file
+// differs: the target may have lost commits, or the file may be an older copy.
+func (r *run) reconcile(rec *progress.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := r.st
+	if rec.Doc.Phase == "" {
+		rec.Doc.Phase = state.PhaseSchema
+	}
+	if rec.Doc.Phase != st.Phase && !r.written {
+		r.log.Warn("the target is at another point than the state file; going on from what the target holds",
+			"state_phase", st.Phase, "target_phase", rec.Doc.Phase)
+	}
+	st.Phase = rec.Doc.Phase
+	r.takePositions(rec)
+	r.entries = len(rec.Journal)
+	st.ObjectsCreated = objectsOf(rec.Journal)
+	return r.takeTables(rec)
+}
+
+func (r *run) takePositions(rec *progress.Record) {
+	src, doc := &r.st.Sources[0], rec.Doc.Source
+	src.SnapshotStart, src.TableListAt = doc.SnapshotStart, doc.TableListAt
+	src.ConsistentAt, src.SnapshotSeen, src.StopPoint = doc.ConsistentAt, doc.SnapshotSeen, doc.StopPoint
+	src.LogFingerprint = doc.LogFingerprint
+	was := src.LastResumable
+	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
+	if src.LastResumable.IsZero() {
+		src.LastResumable, src.LastStreamed = src.SnapshotStart, src.SnapshotStart
+	}
+	if !was.IsZero() && was != src.LastResumable {
+		r.log.Warn("the target's position is not the state file's; going on from the target's",
+			"state", was.String(), "target", src.LastResumable.String())
+	}
+}
+
+// takeTables joins the tables of the state file with those that the target
+// knows, and derives each one's status from the ranges that are there.
+func (r *run) takeTables(rec *progress.Record) error {
+	st := r.st
+	known := map[table.Name]state.Table{}
+	for _, t := range rec.Tables {
+		known[nameOf(t.Database, t.Table)] = t
+	}
+	for i := range st.Tables {
+		n := nameOf(st.Tables[i].Database, st.Tables[i].Table)
+		if t, ok := known[n]; ok {
+			st.Tables[i] = t
+			delete(known, n)
+			continue
+		}
+		st.Tables[i] = state.Table{Database: st.Tables[i].Database, Table: st.Tables[i].Table,
+			Status: state.TablePending, Class: state.ClassConverging}
+	}
+	for _, t := range known {
+		st.Tables = append(st.Tables, t)
+	}
+	slices.SortFunc(st.Tables, func(a, b state.Table) int {
+		return nameOf(a.Database, a.Table).Compare(nameOf(b.Database, b.Table))
+	})
+	r.tables = map[table.Name]*tableRun{}
+	for i := range st.Tables {
+		t := &st.Tables[i]
+		n := nameOf(t.Database, t.Table)
+		tr := &tableRun{index: i}
+		if g := rec.Ranges[n]; len(g) > 0 {
+			tr.segment, tr.begun = g[0], true
+		}
+		r.tables[n] = tr
+		r.note(t, tr)
+		if err := r.takeStructure(t, tr, rec); err != nil {
+			return err
+		}
+	}
+	r.stepBack()
+	return nil
+}
+
+// note writes into a table's state what its segment says.
+func (r *run) note(t *state.Table, tr *tableRun) {
+	t.Rows, t.Bytes, t.Done = tr.segment.Rows, tr.segment.Bytes, nil
+	switch {
+	case !tr.begun:
+		t.Status = state.TablePending
+		return
+	case len(tr.segment.To) > 0:
+		t.Status = state.TableCopying
+	case t.Status != state.TableIndexed:
+		t.Status = state.TableCopied
+	}
+	t.Done = []state.Range{{After: tr.segment.After, To: tr.segment.To}}
+}
+
+func (r *run) takeStructure(t *state.Table, tr *tableRun, rec *progress.Record) error {
+	if len(t.Structures) == 0 {
+		return nil
+	}
+	digest := t.Structures[len(t.Structures)-1].Digest
+	raw, ok := rec.Structures[digest]
+	if !ok {
+		var err error
+		if raw, err = r.store.Structure(digest); err != nil {
+			return &Error{Code: ExitState, Where: nameOf(t.Database, t.Table).String(), Message: "its structure is not known any more",
+				Next: "begin again: " + r.overCommand(), Err: err}
+		}
+	}
+	tr.structure = new(table.Table)
+	if err := json.Unmarshal(raw, tr.structure); err != nil {
+		return fmt.Errorf("parse the structure of %s.%s: %w", t.Database, t.Table, err)
+	}
+	// The state file names the digest, so its companion must have it too.
+	_, err := r.store.PutStructure(raw)
+	return err
+}
+
+// stepBack goes back to the phase that the least finished table needs.
+func (r *run) stepBack() {
+	for i := range r.st.Tables {
+		t := &r.st.Tables[i]
+		switch {
+		case t.Start.IsZero() || len(t.Structures) == 0:
+			r.st.Phase = state.PhaseSchema
+		case t.Status != state.TableCopied && t.Status != state.TableIndexed && r.st.Phase != state.PhaseSchema:
+			r.st.Phase = state.PhaseSnapshot
+		}
+	}
+}
+
+// restartVolatile has tables copied again whose engine does not keep rows over a
+// restart or a crash, if the target was restarted since.
+func (r *run) restartVolatile(ctx context.Context, rec *progress.Record) error {
+	started, err := r.targetStarted(ctx)
+	if err != nil {
+		return err
+	}
+	was := rec.Doc.TargetStarted
+	if was == 0 || started-was <= 3 {
+		return nil
+	}
+	for n, tr := range r.tables {
+		if !tr.begun || tr.structure == nil || tr.structure.Transactional() {
+			continue
+		}
+		r.log.Warn("the target was restarted; a table without transactions is copied again", "table", n.String(), "engine", tr.structure.Engine)
+		if err := r.restartTable(ctx, n, tr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restartTable empties a table and lets its copy begin again, with a start
+// position of its own.
+func (r *run) restartTable(ctx context.Context, n table.Name, tr *tableRun) error {
+	r.mu.Lock()
+	t := &r.st.Tables[tr.index]
+	t.Start, t.FirstChunk, t.LastChunk, t.Structures = state.Position{}, nil, nil, nil
+	tr.segment, tr.begun = progress.Range{}, false
+	r.note(t, tr)
+	doc := *t
+	r.st.Phase = state.PhaseSchema
+	r.mu.Unlock()
+	if err := r.prog.SaveTable(ctx, r.hold, doc); err != nil {
+		return err
+	}
+	if err := r.prog.Restart(ctx, r.hold, n); err != nil {
+		return err
+	}
+	if _, err := r.hold.Exec(ctx, "TRUNCATE TABLE "+n.Quoted()); err != nil {
+		return fmt.Errorf("empty %s on the target: %w", n, err)
+	}
+	return nil
+}
+
+func (r *run) targetStarted(ctx context.Context) (int64, error) {
+	rows, err := r.hold.QueryMaps(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'")
+	if err != nil || len(rows) != 1 {
+		return 0, fmt.Errorf("read the target's uptime: %w", err)
+	}
+	var up, now int64
+	if _, err := fmt.Sscan(rows[0]["Value"], &up); err != nil {
+		return 0, fmt.Errorf("read the target's uptime: %w", err)
+	}
+	if err := r.hold.QueryRow(ctx, []any{&now}, "SELECT UNIX_TIMESTAMP()"); err != nil {
+		return 0, fmt.Errorf("read the target's clock: %w", err)
+	}
+	return now - up, nil
+}
+
+// checkSource makes sure that the source can still give what is needed.
+func (r *run) checkSource(ctx context.Context) error {
+	if r.st.Sources[0].LastResumable.IsZero() {
+		return nil
+	}
+	_, err := check.Resumable(ctx, r.source, r.resumeInput())
+	return r.asCheckError(err)
+}
+
+// letGo ends everything that the attempt holds and looks on both servers whether
+// it is gone; what is left is ended.
+func (r *run) letGo(ctx context.Context) {
+	if r.hold != nil {
+		r.hold.Close()
+		r.hold = nil
+	}
+	limit := min(2*time.Second, r.opt.Config.StopTimeout/3)
+	sweep := func(s *mysqlconn.Server) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
+		n, err := s.Sweep(ctx)
+		if n > 0 {
+			r.log.Debug("ended sessions that were left", "server", s.Config().Name, "sessions", n)
+		}
+		return err
+	}
+	r.clean = "true"
+	if err := sweep(r.source); err != nil {
+		r.clean = "unknown"
+		r.log.Warn("could not look for sessions left on the source", "error", err)
+	}
+	if err := sweep(r.target); err != nil {
+		r.log.Warn("could not look for sessions left on the target", "error", err)
+	}
+}
+
+// saveDoc keeps on the target what is known of the migration as a whole.
+func (r *run) saveDoc(ctx context.Context, finished bool) error {
+	started, err := r.targetStarted(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	d := progress.Doc{Phase: r.st.Phase, SelectionDigest: r.st.Selection.Digest, Source: r.st.Sources[0], RunID: r.runID,
+		TargetStarted: started}
+	d.Source.Sessions = nil
+	r.mu.Unlock()
+	r.holdMu.Lock()
+	defer r.holdMu.Unlock()
+	return r.prog.SaveDoc(ctx, r.hold, d, finished)
+}

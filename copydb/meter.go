@@ -1,0 +1,111 @@
+package copydb
+
+import (
+	"sync"
+	"time"
+
+	"github.com/copydb/copydb/state"
+)
+
+// meter counts what the run moves, for reports and for telling whether anything
+// moves at all.
+type meter struct {
+	mu           sync.Mutex
+	rows, bytes  int64 // copied by this run
+	estimate     int64 // rows of the tables that are copied, the source's estimate
+	transactions int64 // applied by this run
+	applied      int64 // row changes
+	lag          time.Duration
+	lagKnown     bool
+	distance     int64 // bytes of the log to its end; -1 = not known
+	touched      int64
+	phases       []PhaseTotal
+	since        time.Time
+	base         PhaseTotal
+	points       []point // recent, for rates
+}
+
+type point struct {
+	at          time.Time
+	rows, bytes int64
+}
+
+// enter ends the phase before and begins p.
+func (m *meter) enter(p state.Phase) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closePhase()
+	m.base = PhaseTotal{Phase: p, Rows: m.rows + m.applied, Bytes: m.bytes}
+	m.since, m.points = time.Now(), nil
+}
+
+func (m *meter) closePhase() {
+	if m.base.Phase == "" {
+		return
+	}
+	m.phases = append(m.phases, PhaseTotal{Phase: m.base.Phase, Seconds: time.Since(m.since).Seconds(),
+		Rows: m.rows + m.applied - m.base.Rows, Bytes: m.bytes - m.base.Bytes})
+	m.base.Phase = ""
+}
+
+func (m *meter) copied(rows, bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rows += rows
+	m.bytes += bytes
+	m.touched++
+}
+
+func (m *meter) caught(transactions, changes, bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.transactions += transactions
+	m.applied += changes
+	m.bytes += bytes
+	m.touched++
+}
+
+func (m *meter) behind(lag time.Duration, known bool, distance int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lag, m.lagKnown, m.distance = lag, known, distance
+}
+
+// moved changes with everything that was committed on the target.
+func (m *meter) moved() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.touched
+}
+
+// sample fills the figures of a report; rates are over the last half minute.
+func (m *meter) sample(rec *ProgressRecord) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	rec.Rows, rec.Bytes, rec.RowsTotal, rec.Transactions = m.rows+m.applied, m.bytes, m.estimate, m.transactions
+	rec.LagSeconds, rec.DistanceBytes, rec.ETASeconds = -1, m.distance, -1
+	if m.lagKnown {
+		rec.LagSeconds = m.lag.Seconds()
+	}
+	m.points = append(m.points, point{now, rec.Rows, rec.Bytes})
+	for len(m.points) > 2 && now.Sub(m.points[0].at) > 30*time.Second {
+		m.points = m.points[1:]
+	}
+	first := m.points[0]
+	if d := now.Sub(first.at).Seconds(); d > 0 {
+		rec.RowsPerSecond = float64(rec.Rows-first.rows) / d
+		rec.BytesPerSecond = float64(rec.Bytes-first.bytes) / d
+	}
+	if left := m.estimate - m.rows; rec.Phase == state.PhaseSnapshot && left > 0 && rec.RowsPerSecond > 0 {
+		rec.ETASeconds = float64(left) / rec.RowsPerSecond
+	}
+}
+
+// totals ends the phase under way and returns all that was counted.
+func (m *meter) totals(s *SummaryRecord) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closePhase()
+	s.Rows, s.Bytes, s.Transactions, s.Phases = m.rows+m.applied, m.bytes, m.transactions, m.phases
+}

@@ -1,0 +1,107 @@
+package copydb
+
+import (
+	"context"
+	"errors"
+
+	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/pattern"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+// preflight asks both servers everything that a copy needs, reports every
+// finding and keeps the facts.
+func (r *run) preflight(ctx context.Context) (*check.Input, []check.Finding, error) {
+	c := r.opt.Config
+	in := &check.Input{
+		Source: r.source, Target: r.target,
+		Select: func(fold bool) (check.Selection, error) {
+			return pattern.Compile(c.Tables.Include, c.Tables.Exclude, fold)
+		},
+		Literal:    literal(c.Tables.Include),
+		AllowLocks: c.Source.AllowLocks, SQLLogBin: c.Target.SQLLogBin, ServerID: c.Source.ServerID,
+		LoadMethod: c.Snapshot.LoadMethod, ExistingTables: c.Existing,
+		UntilGTID: c.CatchUp.Until.GTID, UntilFile: c.CatchUp.Until.File, UntilPos: c.CatchUp.Until.Pos,
+	}
+	if r.adopted {
+		in.Resume = r.resumeInput()
+	}
+	findings, err := check.Run(ctx, in)
+	r.facts = in.Facts
+	if err != nil {
+		return in, nil, r.asCheckError(err)
+	}
+	for _, f := range findings {
+		r.report(FindingRecord{f})
+	}
+	return in, findings, nil
+}
+
+func (r *run) resumeInput() *check.Resume {
+	return &check.Resume{Source: r.st.Sources[0], Created: r.st.ObjectsCreated}
+}
+
+// literal lists the names that the patterns give in full.
+func literal(include []string) []table.Name {
+	var out []table.Name
+	for _, p := range include {
+		if db, name, ok := pattern.Literal(p); ok {
+			out = append(out, table.Name{Database: db, Table: name})
+		}
+	}
+	return out
+}
+
+// asCheckError gives the errors of a source that cannot be gone on from their
+// exit codes.
+func (r *run) asCheckError(err error) error {
+	var gone *check.LogGoneError
+	var lost *check.HistoryLostError
+	var other *check.OtherServerError
+	switch {
+	case errors.As(err, &gone), errors.As(err, &lost):
+		return &Error{Code: ExitLogGone, Err: err, Next: "start over: " + r.overCommand()}
+	case errors.As(err, &other):
+		return &Error{Code: ExitState, Err: err, Next: "point the configuration at the server that the state was made from, or start over: " + r.overCommand()}
+	}
+	return err
+}
+
+func countErrors(findings []check.Finding) int {
+	n := 0
+	for _, f := range findings {
+		if f.Severity == check.SeverityError {
+			n++
+		}
+	}
+	return n
+}
+
+// plan says what the run will do.
+func (r *run) plan(in *check.Input) PlanRecord {
+	f := in.Facts
+	p := PlanRecord{Tables: []PlanTable{}, Order: []string{}, LeftOut: r.leftOut(), LoadMethod: f.LoadMethod, LoadWhy: f.LoadReason,
+		Position: string(f.Rung), Threads: r.threads()}
+	for _, t := range f.Tables {
+		pt := PlanTable{Database: t.Database, Table: t.Table, Class: state.ClassConverging, Key: []string{}, Rows: t.Rows, Bytes: t.Bytes}
+		if k := t.UsableKey(); k != nil {
+			pt.Key = k.KeyNames()
+		} else {
+			pt.Class = state.ClassExact
+		}
+		p.Tables = append(p.Tables, pt)
+	}
+	for _, t := range bySize(f.Tables) {
+		p.Order = append(p.Order, t.String())
+	}
+	return p
+}
+
+func (r *run) leftOut() []string {
+	out := []string{}
+	for _, o := range r.facts.LeftOut {
+		out = append(out, o.Type+" "+table.Name{Database: o.Database, Table: o.Name}.String())
+	}
+	return out
+}

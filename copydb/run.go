@@ -1,0 +1,223 @@
+package copydb
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/copydb/copydb/dumper"
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/progress"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+// run is one call of Run.
+type run struct {
+	opt   Options
+	log   *slog.Logger
+	store *state.Store
+	runID string
+	began time.Time
+
+	source, target *mysqlconn.Server
+	facts          check.Facts
+	leftBehind     []string
+	stopAt         time.Time // the source's clock at the stop point
+	since          int64     // transactions since; -1 = not known
+	clean          string    // source_clean of the summary
+
+	// mu guards what the checkpoint reads while others move it.
+	mu      sync.Mutex
+	st      *state.State
+	dirty   bool
+	tables  map[table.Name]*tableRun
+	meter   meter
+	written bool // something was written to the target or the state by this call
+
+	// Of one attempt.
+	hold    *mysqlconn.Control // on the target: named locks, the journal, documents
+	holdMu  sync.Mutex         // one statement at a time on hold
+	prog    *progress.Store
+	dump    *dumper.Dumper
+	write   applier.Config
+	entries int // of the journal
+	adopted bool
+}
+
+// tableRun is one table of the run. Its fields are guarded by run.mu.
+type tableRun struct {
+	index     int // in state.Tables
+	structure *table.Table
+	segment   progress.Range
+	begun     bool // segment is on the target
+	took      time.Duration
+}
+
+func newRun(opt Options) *run {
+	if opt.ProgressInterval <= 0 {
+		opt.ProgressInterval = 30 * time.Second
+	}
+	return &run{opt: opt, log: opt.Logger, began: time.Now(), clean: "unknown"}
+}
+
+func (r *run) report(rec Record) { r.opt.Reporter.Report(rec) }
+
+func (r *run) warn(format string, args ...any) {
+	r.report(WarningRecord{Message: fmt.Sprintf(format, args...)})
+}
+
+// main is the whole run but its last words.
+func (r *run) main(ctx context.Context) error {
+	over, err := r.openState(ctx)
+	if err != nil {
+		return err
+	}
+	if r.source == nil {
+		if err := r.openServers(); err != nil {
+			return err
+		}
+	}
+	in, findings, err := r.preflight(ctx)
+	if err != nil {
+		return err
+	}
+	r.report(r.plan(in))
+	if n := countErrors(findings); n > 0 {
+		return &Error{Code: ExitPreflight, Message: fmt.Sprintf("the preflight found %d errors; nothing was written", n),
+			Next: "fix the findings above, then run the same command again"}
+	}
+	if r.opt.DryRun {
+		return nil
+	}
+	if err := r.beginState(ctx, over); err != nil {
+		return err
+	}
+	r.report(RunRecord{MigrationID: r.st.MigrationID, RunID: r.runID, StatePath: r.opt.StatePath, Resumed: r.resumed()})
+	return r.attempts(ctx)
+}
+
+// openServers makes the two servers; it connects to none.
+func (r *run) openServers() error {
+	var err error
+	if r.runID, err = state.NewRunID(); err != nil {
+		return err
+	}
+	if r.source, err = newServer("source", r.opt.Config.Source.Server, r.runID); err != nil {
+		return err
+	}
+	r.target, err = newServer("target", r.opt.Config.Target.Server, r.runID)
+	return err
+}
+
+func (r *run) closeServers() {
+	for _, s := range []*mysqlconn.Server{r.source, r.target} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// attempts runs the phases, and again after an error that a new try may mend,
+// until nothing has moved for the retry timeout.
+func (r *run) attempts(ctx context.Context) error {
+	last := time.Now()
+	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		before := r.meter.moved()
+		err := r.attempt(ctx)
+		if r.meter.moved() != before {
+			last, wait = time.Now(), 200*time.Millisecond
+		}
+		if err == nil || ctx.Err() != nil || !retriable(err) {
+			return err
+		}
+		if time.Since(last) > r.opt.Config.RetryTimeout {
+			return &Error{Code: ExitResumable, Where: serverOf(err), Err: err,
+				Message: fmt.Sprintf("nothing could be done for %s", r.opt.Config.RetryTimeout)}
+		}
+		r.log.Warn("interrupted; trying again", "error", err, "in", wait)
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt is one try: it takes hold of the migration and goes through the
+// phases that are left. Whatever happens, its sessions are ended.
+func (r *run) attempt(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopAbort := r.onAbort(cancel)
+	defer stopAbort()
+	defer r.letGo(ctx)
+	if err := r.takeHold(ctx); err != nil {
+		return err
+	}
+	return r.withReports(ctx, r.phases)
+}
+
+// onAbort cuts everything when the second signal comes.
+func (r *run) onAbort(cancel context.CancelCauseFunc) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-r.opt.Abort:
+			cancel(&StopError{Reason: "the second signal", Code: ExitInterrupt})
+			r.source.Cut()
+			r.target.Cut()
+		case <-done:
+		}
+	}()
+	return func() { close(done) }
+}
+
+func (r *run) phases(ctx context.Context) error {
+	if r.phase() == state.PhaseSchema {
+		if err := r.makeSchema(ctx); err != nil {
+			return err
+		}
+	}
+	if r.phase() == state.PhaseSnapshot {
+		if err := r.copyTables(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	return r.finish(ctx)
+}
+
+func (r *run) phase() state.Phase {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.st.Phase
+}
+
+// enter begins a phase: it is kept on the target and in the state file first.
+func (r *run) enter(ctx context.Context, p state.Phase) error {
+	r.mu.Lock()
+	r.st.Phase = p
+	r.mu.Unlock()
+	if err := r.saveDoc(ctx, p == state.PhaseDone); err != nil {
+		return err
+	}
+	r.meter.enter(p)
+	r.report(PhaseRecord{Phase: p})
+	return r.checkpoint()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

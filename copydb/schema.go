@@ -1,0 +1,227 @@
+package copydb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/copydb/copydb/dumper"
+	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/hold"
+	"github.com/copydb/copydb/internal/progress"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+// The kinds of objects in the journal.
+const (
+	kindDatabase = "database"
+	kindTable    = "table"
+)
+
+// makeSchema takes each table's start position and structure, and makes the
+// databases and tables on the target. It does what is left of that.
+func (r *run) makeSchema(ctx context.Context) error {
+	r.meter.enter(state.PhaseSchema)
+	r.report(PhaseRecord{Phase: state.PhaseSchema})
+	if err := r.noteTableList(ctx); err != nil {
+		return err
+	}
+	for _, d := range r.facts.Databases {
+		if err := r.makeDatabase(ctx, d); err != nil {
+			return err
+		}
+	}
+	for database, names := range r.withoutStart() {
+		for len(names) > 0 {
+			n := min(len(names), r.dump.Batch())
+			if err := r.takeStarts(ctx, database, names[:n]); err != nil {
+				return err
+			}
+			names = names[n:]
+		}
+	}
+	r.change(func(st *state.State) { setSnapshotStart(st) })
+	if err := r.saveDoc(ctx, false); err != nil {
+		return err
+	}
+	for i := range r.st.Tables {
+		n := nameOf(r.st.Tables[i].Database, r.st.Tables[i].Table)
+		if err := r.makeTable(ctx, n, r.tables[n].structure); err != nil {
+			return err
+		}
+	}
+	if err := hold.Point(ctx, "schema_made"); err != nil {
+		return err
+	}
+	return r.enter(ctx, state.PhaseSnapshot)
+}
+
+// noteTableList keeps the place in the log that the list of tables is newer
+// than: DDL up to there of tables that are not on the list changes nothing.
+func (r *run) noteTableList(ctx context.Context) error {
+	if r.st.Sources[0].TableListAt != nil {
+		return nil
+	}
+	at := r.facts.End
+	r.change(func(st *state.State) { st.Sources[0].TableListAt = &at })
+	return r.saveDoc(ctx, false)
+}
+
+func (r *run) withoutStart() map[string][]string {
+	out := map[string][]string{}
+	for i := range r.st.Tables {
+		t := &r.st.Tables[i]
+		if t.Start.IsZero() || r.tables[nameOf(t.Database, t.Table)].structure == nil {
+			out[string(t.Database)] = append(out[string(t.Database)], string(t.Table))
+		}
+	}
+	return out
+}
+
+// takeStarts takes start positions and structures and keeps them: in the state
+// file's companion, in the state file, on the target.
+func (r *run) takeStarts(ctx context.Context, database string, names []string) error {
+	start, err := r.dump.TakeStart(ctx, database, names)
+	if err != nil {
+		return r.asTableError(err)
+	}
+	digests := make([]string, len(start.Tables))
+	for i, t := range start.Tables {
+		if why := t.WhyExact(); why != "" {
+			return &Error{Code: ExitFailed, Where: t.String(), Message: "the table changed since the preflight: " + why,
+				Next: "begin again: " + r.overCommand()}
+		}
+		raw, err := json.Marshal(t)
+		if err != nil {
+			return fmt.Errorf("keep the structure of %s: %w", t, err)
+		}
+		if digests[i], err = r.store.PutStructure(raw); err != nil {
+			return fmt.Errorf("keep the structure of %s: %w", t, err)
+		}
+		if err := r.prog.SaveStructure(ctx, r.hold, digests[i], raw); err != nil {
+			return err
+		}
+	}
+	docs := make([]state.Table, len(start.Tables))
+	r.change(func(st *state.State) {
+		for i, t := range start.Tables {
+			tr := r.tables[t.FullName()]
+			tr.structure = t
+			s := &st.Tables[tr.index]
+			s.Start, s.Structures = start.Position, []state.StructureSince{{From: start.Position, Digest: digests[i]}}
+			docs[i] = *s
+		}
+		setSnapshotStart(st)
+	})
+	if err := r.checkpoint(); err != nil {
+		return err
+	}
+	for _, d := range docs {
+		if err := r.prog.SaveTable(ctx, r.hold, d); err != nil {
+			return err
+		}
+	}
+	return hold.Point(ctx, "start_taken")
+}
+
+// setSnapshotStart sets the earliest start of all tables: the first that was
+// taken, since they are taken one after the other. A table that starts over
+// leaves it as it is.
+func setSnapshotStart(st *state.State) {
+	src := &st.Sources[0]
+	if !src.SnapshotStart.IsZero() {
+		return
+	}
+	for i := range st.Tables {
+		if p := st.Tables[i].Start; !p.IsZero() {
+			src.SnapshotStart, src.LastStreamed, src.LastResumable = p, p, p
+			return
+		}
+	}
+}
+
+func (r *run) makeDatabase(ctx context.Context, d check.Database) error {
+	var n int
+	if err := r.hold.QueryRow(ctx, []any{&n}, "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE BINARY SCHEMA_NAME = ?", []byte(d.Name)); err != nil {
+		return fmt.Errorf("look for database %s on the target: %w", d.Name, err)
+	}
+	if n > 0 {
+		return nil
+	}
+	create := "CREATE DATABASE " + table.Quote(d.Name) + " CHARACTER SET " + d.Charset + " COLLATE " + d.Collation
+	return r.make(ctx, kindDatabase, table.Name{Database: d.Name}, create)
+}
+
+// make carries a statement out that makes an object, between the two entries of
+// the journal that make it ours whatever happens in between.
+func (r *run) make(ctx context.Context, kind string, n table.Name, create string) error {
+	e := progress.Entry{Number: r.entries + 1, Kind: kind, Database: n.Database, Name: n.Table}
+	if err := r.prog.Note(ctx, r.hold, e); err != nil {
+		return err
+	}
+	r.entries++
+	r.change(func(st *state.State) {
+		st.ObjectsCreated = append(st.ObjectsCreated, state.Object{Type: kind, Database: state.Text(n.Database), Name: state.Text(n.Table)})
+	})
+	if kind == kindTable {
+		if _, err := r.hold.Exec(ctx, "USE "+table.Quote(n.Database)); err != nil {
+			return fmt.Errorf("use database %s on the target: %w", n.Database, err)
+		}
+	}
+	if _, err := r.hold.Exec(ctx, create); err != nil {
+		return fmt.Errorf("create %s %s on the target: %w", kind, n, err)
+	}
+	e.Done = true
+	return r.prog.Note(ctx, r.hold, e)
+}
+
+// makeTable makes a table without its foreign keys. One that a run before made
+// or was about to make is taken over if it is empty and as it should be.
+func (r *run) makeTable(ctx context.Context, n table.Name, t *table.Table) error {
+	create, _ := table.ParseCreate(string(t.Create)).WithoutForeignKeys()
+	var there int
+	err := r.hold.QueryRow(ctx, []any{&there}, "SELECT COUNT(*) FROM information_schema.TABLES WHERE BINARY TABLE_SCHEMA = ? AND BINARY TABLE_NAME = ?",
+		[]byte(n.Database), []byte(n.Table))
+	if err != nil {
+		return fmt.Errorf("look for table %s on the target: %w", n, err)
+	}
+	if there == 0 {
+		return r.make(ctx, kindTable, n, create)
+	}
+	if !r.madeByUs(n) {
+		return &Error{Code: ExitPreflight, Where: n.String(), Message: "the table has appeared on the target",
+			Next: "drop it there, then resume: " + r.resumeCommand()}
+	}
+	if r.tables[n].begun {
+		return nil // its rows are ours
+	}
+	if _, err := r.hold.Exec(ctx, "DROP TABLE "+n.Quoted()); err != nil {
+		return fmt.Errorf("drop the unfinished table %s on the target: %w", n, err)
+	}
+	return r.make(ctx, kindTable, n, create)
+}
+
+func (r *run) madeByUs(n table.Name) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.st.ObjectsCreated {
+		if o.Type == kindTable && nameOf(o.Database, o.Name) == n {
+			return true
+		}
+	}
+	return false
+}
+
+// asTableError gives a table that is gone or changed its exit code.
+func (r *run) asTableError(err error) error {
+	if changed, ok := asChanged(err); ok {
+		return &Error{Code: ExitFailed, Where: changed.Table.String(), Message: changed.Error(),
+			Next: "begin again: " + r.overCommand()}
+	}
+	return err
+}
+
+func asChanged(err error) (*dumper.ChangedError, bool) {
+	return asType[*dumper.ChangedError](err)
+}

@@ -1,0 +1,242 @@
+package copydb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/copydb/copydb/dumper"
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+// autoThreads is how many tables are copied at once where threads is auto.
+const autoThreads = 4
+
+func (r *run) threads() int {
+	if n := r.opt.Config.Snapshot.Threads; n > 0 {
+		return n
+	}
+	return autoThreads
+}
+
+// bySize orders tables for copying: the largest first, so that none of them is
+// left alone at the end.
+func bySize(tables []*table.Table) []*table.Table {
+	out := slices.Clone(tables)
+	slices.SortStableFunc(out, func(a, b *table.Table) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return out
+}
+
+func asType[T error](err error) (T, bool) {
+	var e T
+	ok := errors.As(err, &e)
+	return e, ok
+}
+
+// copyTables copies what is left of all tables, several at once, and notes from
+// where on the target will be an image of the source.
+func (r *run) copyTables(ctx context.Context) error {
+	if err := r.enter(ctx, state.PhaseSnapshot); err != nil {
+		return err
+	}
+	todo := r.uncopied()
+	queue := make(chan *table.Table, len(todo))
+	for _, t := range todo {
+		queue <- t
+	}
+	close(queue)
+	writes, cancel := r.outlive(ctx)
+	defer cancel()
+	g, gctx := group.WithContext(ctx)
+	for range min(r.threads(), len(todo)) {
+		g.Go("copy of tables", func() error { return r.copyWorker(gctx, writes, queue) })
+	}
+	if err := g.Wait(); err != nil {
+		return r.asTableError(err)
+	}
+	if err := r.noteConsistent(ctx); err != nil {
+		return err
+	}
+	return r.enter(ctx, state.PhaseCatchUp)
+}
+
+func (r *run) uncopied() []*table.Table {
+	estimates := map[table.Name]*table.Table{}
+	for _, t := range r.facts.Tables {
+		estimates[t.FullName()] = t
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*table.Table
+	var rows int64
+	for n, tr := range r.tables {
+		t := &r.st.Tables[tr.index]
+		if t.Status == state.TableCopied || t.Status == state.TableIndexed {
+			continue
+		}
+		if e := estimates[n]; e != nil {
+			tr.structure.Rows, tr.structure.Bytes = e.Rows, e.Bytes
+			rows += max(e.Rows-t.Rows, 0)
+		}
+		out = append(out, tr.structure)
+	}
+	r.meter.mu.Lock()
+	r.meter.estimate = r.meter.rows + rows
+	r.meter.mu.Unlock()
+	return bySize(out)
+}
+
+// outlive returns a context for writes to the target: it ends a while after ctx,
+// so that what is under way when the run is stopped can commit.
+func (r *run) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		wait := r.opt.Config.StopTimeout / 3
+		if Stopped(ctx) == nil {
+			wait = 0
+		}
+		t := time.AfterFunc(wait, func() { cancel(context.Cause(ctx)) })
+		context.AfterFunc(out, func() { t.Stop() })
+	})
+	return out, func() { stop(); cancel(context.Canceled) }
+}
+
+func (r *run) copyWorker(ctx, writes context.Context, queue <-chan *table.Table) error {
+	reader := r.dump.NewReader()
+	defer reader.Close()
+	loader := applier.NewLoader(r.write)
+	defer loader.Close()
+	for t := range queue {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := r.copyTable(ctx, writes, reader, loader, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) copyTable(ctx, writes context.Context, reader *dumper.Reader, loader *applier.Loader, t *table.Table) error {
+	n := t.FullName()
+	began := time.Now()
+	r.mu.Lock()
+	tr := r.tables[n]
+	st := r.st.Tables[tr.index]
+	job := &dumper.Job{
+		Layout: applier.NewLayout(t, applier.Method(r.facts.LoadMethod), r.write.MaxPacket),
+		Start:  st.Start, Segment: tr.segment, ChunkBytes: r.opt.Config.Snapshot.ChunkSize, TableID: st.TableID,
+	}
+	r.mu.Unlock()
+	job.Began = func(seen dumper.Seen) error {
+		return r.saveTable(writes, n, func(t *state.Table) { t.FirstChunk, t.TableID = &seen.Position, seen.TableID })
+	}
+	seen, err := reader.Copy(ctx, job, func(ctx context.Context, c *applier.Chunk) error {
+		if err := loader.Load(writes, c); err != nil {
+			return err
+		}
+		r.loaded(tr, c)
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	err = r.saveTable(writes, n, func(t *state.Table) {
+		if t.FirstChunk == nil {
+			t.FirstChunk = &seen.Position
+		}
+		t.LastChunk = &seen.Position
+		tr.took += took
+	})
+	if err != nil {
+		return err
+	}
+	r.report(r.tableRecord(n))
+	return nil
+}
+
+// loaded notes a chunk that the target has committed.
+func (r *run) loaded(tr *tableRun, c *applier.Chunk) {
+	r.change(func(st *state.State) {
+		tr.segment, tr.begun = c.Range, true
+		r.note(&st.Tables[tr.index], tr)
+	})
+	r.meter.copied(c.Rows, c.Bytes)
+}
+
+// saveTable changes a table's state and keeps it on the target.
+func (r *run) saveTable(ctx context.Context, n table.Name, fn func(*state.Table)) error {
+	var doc state.Table
+	r.change(func(st *state.State) {
+		t := &st.Tables[r.tables[n].index]
+		fn(t)
+		doc = *t
+	})
+	r.holdMu.Lock()
+	defer r.holdMu.Unlock()
+	return r.prog.SaveTable(ctx, r.hold, doc)
+}
+
+func (r *run) tableRecord(n table.Name) TableRecord {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tr := r.tables[n]
+	t := r.st.Tables[tr.index]
+	return TableRecord{Database: n.Database, Table: n.Table, Rows: t.Rows, Bytes: t.Bytes, Seconds: tr.took.Seconds(), Status: t.Status}
+}
+
+// noteConsistent reads the end of the log after the last snapshot was opened:
+// once everything up to there is applied, the target is an image of the source.
+// A table whose last chunk was committed by a run that died before it could note
+// where takes this place for it.
+func (r *run) noteConsistent(ctx context.Context) error {
+	s, err := r.source.OpenSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	at, err := dumper.Status(ctx, s, r.facts.Source.Identity.Version)
+	if err != nil {
+		return err
+	}
+	var seen *state.Position
+	if dumper.Rung(r.facts.Rung) == dumper.RungGTID {
+		row, err := s.QueryRow(ctx, "SELECT CONCAT_WS(',', NULLIF(@@global.gtid_executed, ''), NULLIF(@@global.gtid_owned, ''))")
+		if err != nil {
+			return fmt.Errorf("read what the snapshots may have seen: %w", err)
+		}
+		seen = &state.Position{GTIDSet: ownedAsSet(string(row[0]))}
+	}
+	var missing []table.Name
+	r.change(func(st *state.State) {
+		st.Sources[0].ConsistentAt, st.Sources[0].SnapshotSeen = &at, seen
+		for i := range st.Tables {
+			if st.Tables[i].LastChunk == nil {
+				missing = append(missing, nameOf(st.Tables[i].Database, st.Tables[i].Table))
+			}
+		}
+	})
+	for _, n := range missing {
+		if err := r.saveTable(ctx, n, func(t *state.Table) { t.LastChunk = &at }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retriable reports whether trying again later may mend err without anybody's
+// help.
+func retriable(err error) bool {
+	if e, ok := asType[*Error](err); ok && e.Code != 0 {
+		return false
+	}
+	return mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err) || mysqlconn.IsLockConflict(err)
+}
