@@ -70,8 +70,8 @@ func (c columnInfo) value() string {
 		"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon",
 		"geometrycollection", "geomcollection":
 		return "HEX(" + n + ")"
-	case "float":
-		return "CONCAT(" + n + " + 0e0)"
+	case "float", "double":
+		return "CONCAT(" + n + " * 1e0)" // the whole of the stored number, the sign of zero too
 	case "bit":
 		return "HEX(" + n + " + 0)"
 	case "json":

@@ -53,6 +53,7 @@ func checkDifferencesAreSeen(t *testing.T, source, target *servers.Server, datab
 		{"null and empty", "UPDATE tt_types.strings SET v10 = '' WHERE id = 6", "UPDATE tt_types.strings SET v10 = NULL WHERE id = 6"},
 		{"trailing blank", "UPDATE tt_text.pad_space SET v = 'b ' WHERE id = 2", "UPDATE tt_text.pad_space SET v = 'b' WHERE id = 2"},
 		{"float", "UPDATE tt_types.floats SET f = 345.67893 WHERE id = 8", "UPDATE tt_types.floats SET f = 345.678894 WHERE id = 8"},
+		{"sign of zero", "UPDATE tt_types.floats SET d = 0 WHERE id = 7", "UPDATE tt_types.floats SET d = -0e0 WHERE id = 7"},
 		{"big blob", "UPDATE tt_types.big_blobs SET b = INSERT(b, LENGTH(b), 1, 'x') WHERE id = 2", "UPDATE tt_types.big_blobs SET b = INSERT(b, LENGTH(b), 1, 'f') WHERE id = 2"},
 		{"a double row", "INSERT INTO tt_keys.no_key VALUES (1, 'x')", "DELETE FROM tt_keys.no_key WHERE a = 1 LIMIT 1"},
 		{"odd names", "INSERT INTO " + odd + ".`表` VALUES (2, '😀')", "DELETE FROM " + odd + ".`表` WHERE `主键` = 2"},
@@ -61,6 +62,9 @@ func checkDifferencesAreSeen(t *testing.T, source, target *servers.Server, datab
 		{"database", "ALTER DATABASE tt_text CHARACTER SET utf8mb4", "ALTER DATABASE tt_text CHARACTER SET latin1"},
 	} {
 		set := "SET NAMES utf8mb4; SET sql_mode = ''; "
+		if c.name == "sign of zero" && source.Kind.IsMariaDB() {
+			continue // it stores no negative zero
+		}
 		Exec(t, target, set+c.change)
 		diff := Diff(t, source, target, databases, volatile...)
 		if diff == "" {

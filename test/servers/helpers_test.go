@@ -27,7 +27,7 @@ func waitClosed(t *testing.T, addr string) {
 		if err != nil {
 			return
 		}
-		conn.Close()
+		_ = conn.Close()
 		time.Sleep(pollInterval)
 	}
 	t.Fatal("the server lives on after its process was killed")

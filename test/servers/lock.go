@@ -52,7 +52,7 @@ func tryLock(path string) (*os.File, error) {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
+		_ = f.Close() // nothing was written
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return f, nil

@@ -48,7 +48,7 @@ func canListen(port int) bool {
 	if err != nil {
 		return false
 	}
-	l.Close()
+	_ = l.Close() // it was only a question
 	return true
 }
 

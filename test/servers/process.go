@@ -9,8 +9,10 @@ import (
 	"time"
 )
 
-// stopTimeout bounds a clean shutdown; after it the process is killed.
-const stopTimeout = 60 * time.Second
+const (
+	stopTimeout  = 60 * time.Second // for a clean shutdown; after it the process is killed
+	pauseTimeout = 10 * time.Second
+)
 
 // process is one run of a server.
 type process struct {
@@ -57,6 +59,19 @@ func (p *process) signal(s os.Signal) error {
 		return os.ErrProcessDone
 	}
 	return p.cmd.Process.Signal(s)
+}
+
+// pause stops the process and waits until all its threads stand still.
+func (p *process) pause() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("pause server: %w", err)
+	}
+	for deadline := time.Now().Add(pauseTimeout); !frozen(p.cmd.Process.Pid); time.Sleep(pollInterval) {
+		if p.gone() || time.Now().After(deadline) {
+			return fmt.Errorf("pause server: it does not stand still after %s", pauseTimeout)
+		}
+	}
+	return nil
 }
 
 // kill ends the process at once and waits until it is gone.

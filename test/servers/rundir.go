@@ -81,7 +81,7 @@ func sweepRuns(base string) error {
 			return err
 		}
 		err = os.RemoveAll(dir)
-		lock.Close()
+		_ = lock.Close() // the file is gone
 		if err != nil {
 			return fmt.Errorf("remove folder of a dead process: %w", err)
 		}

@@ -194,8 +194,9 @@ func (s *Server) Stop() error { return s.proc.stop() }
 // the process is gone.
 func (s *Server) Kill9() { s.proc.kill() }
 
-// Pause freezes the server with SIGSTOP: its connections stay open and silent.
-func (s *Server) Pause() error { return s.proc.signal(syscall.SIGSTOP) }
+// Pause freezes the server with SIGSTOP and waits until it stands still: its
+// connections stay open and silent.
+func (s *Server) Pause() error { return s.proc.pause() }
 
 // Resume lets a paused server go on.
 func (s *Server) Resume() error { return s.proc.signal(syscall.SIGCONT) }
