@@ -44,19 +44,16 @@ type orphan struct {
 
 // outsideParents refuses foreign keys whose parent the target will not have.
 func (r *runner) outsideParents(ctx context.Context, all []orphan) error {
-	if len(all) == 0 {
+	if len(all) == 0 || r.have&needTarget == 0 {
 		return nil
 	}
-	var there map[table.Name]string
-	if r.have&needTarget != 0 {
-		var databases []string
-		for _, o := range all {
-			databases = append(databases, o.parent.Database)
-		}
-		var err error
-		if there, err = r.targetTables(ctx, databases); err != nil {
-			return err
-		}
+	var databases []string
+	for _, o := range all {
+		databases = append(databases, o.parent.Database)
+	}
+	there, err := r.targetTables(ctx, databases)
+	if err != nil {
+		return err
 	}
 	for _, o := range all {
 		if _, ok := there[r.targetFolded(o.parent)]; ok {

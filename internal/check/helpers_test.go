@@ -29,9 +29,13 @@ func input(t *testing.T, source, target *servers.Server, include ...string) *Inp
 	t.Helper()
 	return &Input{
 		Source: connTo(t, "source", source, "root", ""), Target: connTo(t, "target", target, "root", ""),
-		Select:     func(fold bool) (Selection, error) { return pattern.Compile(include, nil, fold) },
+		Select:     selecting(include...),
 		AllowLocks: true, SQLLogBin: true, LoadMethod: "auto", ExistingTables: "error",
 	}
+}
+
+func selecting(include ...string) func(bool) (Selection, error) {
+	return func(fold bool) (Selection, error) { return pattern.Compile(include, nil, fold) }
 }
 
 func run(t *testing.T, in *Input) []Finding {

@@ -37,6 +37,9 @@ type Input struct {
 	UntilPos  uint64
 
 	Resume *Resume // nil: a fresh run
+	// Replaced are objects that runs made which this one replaces: they are in
+	// nobody's way.
+	Replaced []state.Object
 
 	// Facts is filled by Run, as far as the servers could be asked.
 	Facts Facts

@@ -13,7 +13,7 @@ import (
 // kind.
 var otherObjects = []string{
 	"SELECT TRIGGER_SCHEMA, TRIGGER_NAME, 'trigger' FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA IN (%s)",
-	"SELECT ROUTINE_SCHEMA, ROUTINE_NAME, LOWER(ROUTINE_TYPE) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA IN (%s)",
+	"SELECT ROUTINE_SCHEMA, ROUTINE_NAME, LOWER(ROUTINE_TYPE) FROM information_schema.ROUTINES WHERE ROUTINE_TYPE <> 'PACKAGE BODY' AND ROUTINE_SCHEMA IN (%s)",
 	"SELECT EVENT_SCHEMA, EVENT_NAME, 'event' FROM information_schema.EVENTS WHERE EVENT_SCHEMA IN (%s)",
 }
 
@@ -50,7 +50,7 @@ func (r *runner) reportLeftOut() {
 		names[o.Type] = append(names[o.Type], o.Database+"."+o.Name)
 	}
 	for _, k := range kinds {
-		r.warn("left_out_"+strings.ReplaceAll(k, " ", "_"), list(names[k]),
+		r.warn("left_out_"+k, list(names[k]),
 			fmt.Sprintf("%ss are not copied yet; %d left out: %s", k, len(names[k]), list(names[k])),
 			"make them on the target by hand after the copy")
 	}
@@ -63,6 +63,10 @@ func (r *runner) reportUnseen() {
 		return
 	}
 	for _, d := range r.in.Facts.Databases {
+		if !s.grants.on(d.Name, "SELECT") {
+			r.warn("tables_unseen", d.Name, "the source account has SELECT on single tables of "+d.Name+" only: the others are not visible and not copied",
+				grant([]string{"SELECT"}, scopeOf(s.facts, d.Name), s.facts.Account)+", if the selection means them too")
+		}
 		for _, privilege := range []string{"TRIGGER", "EVENT"} {
 			if !s.grants.on(d.Name, privilege) {
 				r.info("left_out_unseen", d.Name, "the source account cannot see all triggers, events and routines of "+d.Name+": what is left out may be more than is listed",

@@ -71,13 +71,11 @@ func Grants(in *Input) (source, target []string) {
 		source = append(source, grant([]string{"SELECT"}, scopeOf(&f.Source, db), account))
 	}
 	account = accountOf(&f.Target, in.Target)
-	for _, db := range append(databases, progressDatabase) {
-		if db != "" || len(databases) == 1 {
-			target = append(target, grant(targetPrivileges, scopeOf(&f.Target, db), account))
-		}
+	if databases[0] != "" {
+		databases = append(databases, progressDatabase)
 	}
-	if len(databases) == 1 && databases[0] == "" {
-		target = target[:1]
+	for _, db := range databases {
+		target = append(target, grant(targetPrivileges, scopeOf(&f.Target, db), account))
 	}
 	if !in.SQLLogBin {
 		target = append(target, grant([]string{logBinPrivilege(f.Target.Identity.Version)}, "*.*", account))

@@ -31,44 +31,45 @@ type step struct {
 	name  string
 	needs need
 	run   func(context.Context, *runner) error
+	slow  bool // takes time with many tables
 }
 
 // steps lists all checks in the order in which findings are shown; a later one
 // may use the facts of an earlier one.
 var steps = []step{
-	{"server families and versions", needSource, checkSourceVersion},
-	{"server families and versions", needTarget, checkTargetVersion},
-	{"that source and target differ", needBoth, checkPair},
-	{"names and case", needBoth, checkNameCase},
-	{"rights on the source", needSource, checkSourceRights},
-	{"binary log settings", needSource, checkBinlog},
-	{"binary log filters", needSource, checkBinlogEnd},
-	{"binary log expiry", needSource, checkExpiry},
-	{"the source's own replication", needSource, checkReplicaSource},
-	{"prepared XA transactions", needSource, checkXA},
-	{"the way to a start position", needSource, checkRung},
-	{"the server id", needSource, checkServerID},
-	{"the stop point", needSource, checkUntil},
-	{"clocks", needSource, checkClock},
-	{"the selection", needSource, checkSelection},
-	{"objects that are left out", needSource | needTables, checkLeftOut},
-	{"keys", needTables, checkKeys},
-	{"columns", needTables, checkColumns},
-	{"expressions", needTables, checkExpressions},
-	{"foreign keys", needSource | needTables, checkForeign},
-	{"whether the target takes writes", needTarget, checkWritable},
-	{"rights on the target", needTarget, checkTargetRights},
-	{"the target's binary log", needTarget, checkLogBin},
-	{"durability", needSource | needTarget, checkDurability},
-	{"packet sizes", needBoth, checkPacket},
-	{"the load method", needTarget, checkLoadMethod},
-	{"the target's own replication", needTarget, checkReplicaTarget},
-	{"primary keys that the target demands", needTarget | needTables, checkForcedKeys},
-	{"databases on the target", needTarget | needTables, checkDatabases},
-	{"existing tables", needTarget | needTables, checkExisting},
-	{"triggers on the target", needTarget | needTables, checkTriggers},
-	{"storage engines", needTarget | needTables, checkEngines},
-	{"collations", needTarget | needTables, checkCollations},
+	{name: "server families and versions", needs: needSource, run: checkSourceVersion},
+	{name: "server families and versions", needs: needTarget, run: checkTargetVersion},
+	{name: "that source and target differ", needs: needBoth, run: checkPair},
+	{name: "names and case", needs: needBoth, run: checkNameCase},
+	{name: "rights on the source", needs: needSource, run: checkSourceRights},
+	{name: "binary log settings", needs: needSource, run: checkBinlog},
+	{name: "binary log filters", needs: needSource, run: checkBinlogEnd},
+	{name: "binary log expiry", needs: needSource, run: checkExpiry},
+	{name: "the source's own replication", needs: needSource, run: checkReplicaSource},
+	{name: "prepared XA transactions", needs: needSource, run: checkXA},
+	{name: "the way to a start position", needs: needSource, run: checkRung},
+	{name: "the server id", needs: needSource, run: checkServerID},
+	{name: "the stop point", needs: needSource, run: checkUntil},
+	{name: "clocks", needs: needSource, run: checkClock},
+	{name: "the selection", needs: needSource, run: checkSelection, slow: true},
+	{name: "objects that are left out", needs: needSource | needTables, run: checkLeftOut},
+	{name: "keys", needs: needTables, run: checkKeys},
+	{name: "columns", needs: needTables, run: checkColumns},
+	{name: "expressions", needs: needTables, run: checkExpressions},
+	{name: "foreign keys", needs: needSource | needTables, run: checkForeign},
+	{name: "whether the target takes writes", needs: needTarget, run: checkWritable},
+	{name: "rights on the target", needs: needTarget, run: checkTargetRights},
+	{name: "the target's binary log", needs: needTarget, run: checkLogBin},
+	{name: "durability", needs: needSource | needTarget, run: checkDurability},
+	{name: "packet sizes", needs: needBoth, run: checkPacket},
+	{name: "the load method", needs: needTarget, run: checkLoadMethod},
+	{name: "the target's own replication", needs: needTarget, run: checkReplicaTarget},
+	{name: "primary keys that the target demands", needs: needTarget | needTables, run: checkForcedKeys},
+	{name: "databases on the target", needs: needTarget | needTables, run: checkDatabases},
+	{name: "existing tables", needs: needTarget | needTables, run: checkExisting},
+	{name: "triggers on the target", needs: needTarget | needTables, run: checkTriggers},
+	{name: "storage engines", needs: needTarget | needTables, run: checkEngines},
+	{name: "collations", needs: needTarget | needTables, run: checkCollations},
 }
 
 // runner is one preflight under way.
@@ -107,7 +108,7 @@ func Run(ctx context.Context, in *Input) ([]Finding, error) {
 
 func (r *runner) step(ctx context.Context, s step) error {
 	limit := stepLimit
-	if s.needs&needTables == 0 && s.name == "the selection" {
+	if s.slow {
 		limit = loadLimit
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))

@@ -52,11 +52,12 @@ func modern(name string) string {
 
 // created reports whether an earlier run of this migration made the object.
 func (r *runner) created(kind string, n table.Name) bool {
-	if r.in.Resume == nil {
-		return false
+	made := r.in.Replaced
+	if r.in.Resume != nil {
+		made = r.in.Resume.Created
 	}
 	n = r.targetFolded(n)
-	return slices.ContainsFunc(r.in.Resume.Created, func(o state.Object) bool {
+	return slices.ContainsFunc(made, func(o state.Object) bool {
 		return o.Type == kind && r.targetFolded(table.Name{Database: string(o.Database), Table: string(o.Name)}) == n
 	})
 }

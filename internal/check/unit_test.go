@@ -1,0 +1,135 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+func TestGrantLines(t *testing.T) {
+	g := grants{}
+	for _, line := range []string{
+		"GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO `u`@`%` IDENTIFIED BY PASSWORD '*AB ON CD'",
+		"GRANT XA_RECOVER_ADMIN,PROCESS ON *.* TO `u`@`%`",
+		"GRANT SELECT, INSERT ON `sh\\_p%`.* TO `u`@`%` WITH GRANT OPTION",
+		"GRANT ALL PRIVILEGES ON `a`` ON b`.* TO `u`@`%`",
+		"GRANT DELETE ON `shop`.`t` TO `u`@`%`",
+		"GRANT UPDATE (`a`, `b`) ON `shop`.`t` TO `u`@`%`",
+		"GRANT `role`@`%` TO `u`@`%`",
+		"GRANT PROXY ON ``@`` TO `u`@`%`",
+		"REVOKE INSERT ON `sh_p2`.* FROM `u`@`%`",
+		"SET DEFAULT ROLE `r1` FOR `u`@`%`",
+	} {
+		g.add(line)
+	}
+	for _, c := range []struct {
+		db, privilege string
+		want          bool
+	}{
+		{"", "REPLICATION CLIENT", true}, {"", "REPLICATION SLAVE", true}, {"", "XA_RECOVER_ADMIN", true}, {"", "PROCESS", true}, {"", "SELECT", false},
+		{"sh_p", "SELECT", true}, {"sh_p1", "INSERT", true}, {"shop", "SELECT", false}, {"shop", "DELETE", false}, {"shop", "UPDATE", false},
+		{"sh_p2", "SELECT", true}, {"sh_p2", "INSERT", false}, {"a` ON b", "DROP", true},
+	} {
+		if got := g.on(c.db, c.privilege); got != c.want {
+			t.Errorf("%s on %q: %v", c.privilege, c.db, got)
+		}
+	}
+}
+
+func TestLike(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"%", "", true}, {"%", "abc", true}, {"a%c", "abbc", true}, {"a%c", "abb", false}, {"_", "名", true}, {"a_", "a", false},
+		{`a\_`, "a_", true}, {`a\_`, "ab", false}, {`a\%`, "ab", false}, {`\\`, `\`, true}, {"", "", true}, {"", "a", false}, {"%%a", "a", true},
+	} {
+		if got := like(c.pattern, c.name); got != c.want {
+			t.Errorf("like(%q, %q) = %v", c.pattern, c.name, got)
+		}
+	}
+}
+
+func TestQuoteAccount(t *testing.T) {
+	for in, want := range map[string]string{"u@h": "'u'@'h'", "a@b@%": "'a@b'@'%'", "o'x@h": `'o\'x'@'h'`, "@": "''@''"} {
+		if got := quoteAccount(in); got != want {
+			t.Errorf("%s: %s", in, got)
+		}
+	}
+}
+
+func TestCapped(t *testing.T) {
+	var all []Finding
+	for i := range maxAlike + 15 {
+		all = append(all, Finding{ID: "a", Severity: SeverityError, Object: fmt.Sprint("t", i), Fix: "fix"}, Finding{ID: "a", Severity: SeverityInfo})
+	}
+	all = append(all, Finding{ID: "b", Severity: SeverityError})
+	got := capped(all)
+	if len(got) != 2*maxAlike+3 || got[len(got)-1].ID != "b" {
+		t.Fatalf("%d findings", len(got))
+	}
+	n := 0
+	for _, f := range got {
+		if strings.Contains(f.Message, "15 more") {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d summaries", n)
+	}
+}
+
+func TestSessionDependent(t *testing.T) {
+	tbl := &table.Table{Columns: []table.Column{{Name: "ts", Type: "timestamp"}, {Name: "now", Type: "int"}, {Name: "d", Type: "datetime"}}}
+	for text, want := range map[string]string{
+		"concat(`ts`)": "TIMESTAMP column ts", "`now` + 1": "", "'now()' <> `d`": "", "unix_timestamp(`d`)": "UNIX_TIMESTAMP()",
+		"current_timestamp": "CURRENT_TIMESTAMP()", "concat(user(),'')": "USER()", "@@sql_mode": "a variable", "year(`d`)": "",
+		"'it''s @x \\' now()'": "", "date_format(`d`,'%W')": "DATE_FORMAT()", "known(1)": "",
+	} {
+		if got := sessionDependent(tbl, text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestDefaultOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"int DEFAULT NULL": "NULL", "datetime DEFAULT current_timestamp() ON UPDATE current_timestamp()": "",
+		"timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP(6)": "", "int NOT NULL": "", "varchar(20) DEFAULT concat(user(),'') COMMENT ''": "concat(user(),'')",
+	} {
+		if got := defaultOf(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestBefore(t *testing.T) {
+	at := func(file string, pos uint64) state.Position { return state.Position{File: file, Pos: pos} }
+	for _, c := range []struct {
+		a, b   state.Position
+		is, ok bool
+	}{
+		{at("b.000009", 9), at("b.000010", 4), true, true}, {at("b.000010", 4), at("b.000010", 4), false, true},
+		{at("b.999999", 4), at("b.1000000", 4), true, true}, {at("b.000011", 4), at("b.000010", 9), false, true},
+		{at("a.000001", 4), at("b.000010", 4), false, false}, {at("b", 4), at("b.000010", 4), false, false},
+	} {
+		if is, ok := before(c.a, c.b); is != c.is || ok != c.ok {
+			t.Errorf("%s %s: %v %v", c.a, c.b, is, ok)
+		}
+	}
+}
+
+func TestParseMariaDB(t *testing.T) {
+	got, err := parseMariaDB("0-1-100, 1-2-3,0-9-90")
+	if err != nil || len(got) != 2 || got[0] != 100 || got[1] != 3 {
+		t.Errorf("%v %v", got, err)
+	}
+	for _, bad := range []string{"x", "0-1", "0-1-2x", "0-1-2-3"} {
+		if _, err := parseMariaDB(bad); err == nil {
+			t.Errorf("%s parses", bad)
+		}
+	}
+}
