@@ -37,7 +37,7 @@ func Check(ctx context.Context, opt Options) (*CheckResult, error) {
 		if err := r.openServers(); err != nil {
 			return err
 		}
-		in, findings, err := r.preflight(ctx)
+		in, findings, err := r.preflight(ctx, nil)
 		if err != nil {
 			return err
 		}

@@ -156,7 +156,7 @@ func (r *run) openDDL(ctx context.Context) (*mysqlconn.Control, error) {
 	// What the source allowed must be allowed; these need privileges that are not
 	// demanded, and matter to few tables.
 	for _, q := range []string{"SET SESSION innodb_strict_mode = 0", "SET SESSION sql_generate_invisible_primary_key = 0",
-		"SET SESSION sql_require_primary_key = 0"} {
+		"SET SESSION sql_require_primary_key = 0", "SET SESSION restrict_fk_on_non_standard_key = 0"} {
 		if _, err := c.Exec(ctx, q); err != nil && mysqlconn.ErrorNumber(err) == 0 {
 			return nil, errors.Join(err, c.Close())
 		}

@@ -30,17 +30,21 @@ type point struct {
 	rows, bytes int64
 }
 
-// enter ends the phase before and begins p.
-func (m *meter) enter(p state.Phase) {
+// enter ends the phase before and begins p, unless that is under way.
+func (m *meter) enter(p state.Phase) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.base.Phase == p {
+		return false
+	}
 	m.closePhase()
 	m.base = PhaseTotal{Phase: p, Rows: m.rows + m.applied, Bytes: m.bytes}
 	m.since, m.points = time.Now(), nil
+	return true
 }
 
 func (m *meter) closePhase() {
-	if m.base.Phase == "" {
+	if m.base.Phase == "" || m.base.Phase == state.PhaseDone {
 		return
 	}
 	m.phases = append(m.phases, PhaseTotal{Phase: m.base.Phase, Seconds: time.Since(m.since).Seconds(),

@@ -12,7 +12,7 @@ import (
 
 // preflight asks both servers everything that a copy needs, reports every
 // finding and keeps the facts.
-func (r *run) preflight(ctx context.Context) (*check.Input, []check.Finding, error) {
+func (r *run) preflight(ctx context.Context, over *overtaken) (*check.Input, []check.Finding, error) {
 	c := r.opt.Config
 	in := &check.Input{
 		Source: r.source, Target: r.target,
@@ -26,6 +26,9 @@ func (r *run) preflight(ctx context.Context) (*check.Input, []check.Finding, err
 	}
 	if r.adopted {
 		in.Resume = r.resumeInput()
+	}
+	if over != nil {
+		in.Replaced = over.created
 	}
 	findings, err := check.Run(ctx, in)
 	r.facts = in.Facts

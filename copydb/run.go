@@ -82,7 +82,7 @@ func (r *run) main(ctx context.Context) error {
 			return err
 		}
 	}
-	in, findings, err := r.preflight(ctx)
+	in, findings, err := r.preflight(ctx, over)
 	if err != nil {
 		return err
 	}
@@ -206,8 +206,9 @@ func (r *run) enter(ctx context.Context, p state.Phase) error {
 	if err := r.saveDoc(ctx, p == state.PhaseDone); err != nil {
 		return err
 	}
-	r.meter.enter(p)
-	r.report(PhaseRecord{Phase: p})
+	if r.meter.enter(p) {
+		r.report(PhaseRecord{Phase: p})
+	}
 	return r.checkpoint()
 }
 

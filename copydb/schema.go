@@ -22,8 +22,9 @@ const (
 // makeSchema takes each table's start position and structure, and makes the
 // databases and tables on the target. It does what is left of that.
 func (r *run) makeSchema(ctx context.Context) error {
-	r.meter.enter(state.PhaseSchema)
-	r.report(PhaseRecord{Phase: state.PhaseSchema})
+	if r.meter.enter(state.PhaseSchema) {
+		r.report(PhaseRecord{Phase: state.PhaseSchema})
+	}
 	if err := r.noteTableList(ctx); err != nil {
 		return err
 	}

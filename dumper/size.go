@@ -6,7 +6,6 @@ import (
 )
 
 const (
-	maxChunkRows  = 500_000
 	firstChunkMax = 10_000 // rows of the first chunk: the estimate may be far off
 	minFullBytes  = 64 << 10
 )
@@ -17,10 +16,11 @@ type sizer struct {
 	aim     int64   // bytes
 	average float64 // bytes per row
 	learned bool
+	most    int64 // rows
 }
 
 func newSizer(job *Job) *sizer {
-	s := &sizer{aim: max(job.ChunkBytes, 1)}
+	s := &sizer{aim: max(job.ChunkBytes, 1), most: job.Layout.MaxRows()}
 	t := job.Layout.Table
 	switch {
 	case job.Segment.Rows > 0:
@@ -40,7 +40,7 @@ func (s *sizer) rows() int64 {
 	if !s.learned {
 		n = min(n, firstChunkMax)
 	}
-	return min(max(n, 1), maxChunkRows)
+	return min(max(n, 1), s.most)
 }
 
 // full is the size in memory at which a chunk is ended whatever was asked for.

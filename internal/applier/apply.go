@@ -215,5 +215,5 @@ func (a *Applier) run(ctx context.Context, s *statement) (err error) {
 	if err != nil {
 		return err
 	}
-	return checkWarnings(ctx, on, s.writer.source.String(), int(res.Warnings), s.zeros)
+	return checkWarnings(ctx, on, s.writer.source, int(res.Warnings), s.zeros)
 }

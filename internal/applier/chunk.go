@@ -81,6 +81,18 @@ func (l *Layout) SelectList() string {
 	return strings.Join(parts, ", ")
 }
 
+// MaxRows is how many rows a chunk may have: all its warnings must fit into what
+// a server keeps of them (max_error_count), where the target may note something
+// of each row.
+func (l *Layout) MaxRows() int64 {
+	for i := range l.Table.Columns {
+		if l.Table.Columns[i].Generated {
+			return 20_000
+		}
+	}
+	return 500_000
+}
+
 // Columns are the columns of SelectList.
 func (l *Layout) Columns() []*table.Column { return l.columns }
 
@@ -94,11 +106,15 @@ type Chunk struct {
 	Bytes  int64 // as read from the source
 
 	data   []byte
-	cuts   []int // ends of statements in data, for Inserts
+	cuts   []cut // the statements in data, for Inserts
 	begun  int   // where the open statement begins
 	zeros  int   // ENUM values of index 0
+	sealed int   // those of them in statements that are complete
 	opened bool
 }
+
+// cut is the end of one statement, and how many ENUM values of index 0 it has.
+type cut struct{ end, zeros int }
 
 // Reset empties the chunk for rows of l.
 func (c *Chunk) Reset(l *Layout) {
@@ -185,8 +201,8 @@ func (c *Chunk) appendTuple(fields [][]byte) {
 
 func (c *Chunk) seal() {
 	if c.opened {
-		c.cuts = append(c.cuts, len(c.data))
-		c.opened = false
+		c.cuts = append(c.cuts, cut{len(c.data), c.zeros - c.sealed})
+		c.sealed, c.opened = c.zeros, false
 	}
 }
 

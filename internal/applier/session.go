@@ -7,6 +7,7 @@ import (
 
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/progress"
+	"github.com/copydb/copydb/internal/table"
 )
 
 // Config is what Loaders and Appliers share.
@@ -27,7 +28,7 @@ const (
 func (c Config) setup() []string {
 	out := []string{
 		"SET SESSION sql_mode = '" + strictMode + "', time_zone = '+00:00', foreign_key_checks = 0, unique_checks = 1," +
-			" innodb_lock_wait_timeout = 20, lock_wait_timeout = 20, wait_timeout = 600, net_read_timeout = 120",
+			" innodb_lock_wait_timeout = 20, lock_wait_timeout = 20, wait_timeout = 600, net_read_timeout = 120, max_error_count = 65535",
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 	}
 	if c.Version.Flavor == mysqlconn.MariaDB {
@@ -89,20 +90,35 @@ func (e *WarningError) Error() string {
 	return fmt.Sprintf("write rows of %s: the target gave %d warnings: %s", e.Table, e.Count, strings.Join(e.Warnings, "; "))
 }
 
+// generatedTruncation is the note that a server gives where the expression of a
+// stored generated column has more digits than the column: the source computed
+// the same.
+const generatedTruncation = "Data truncated for column '"
+
 // checkWarnings asks for the warnings of the statement before and returns an
-// error unless they are exactly zeros times 1265, one for each ENUM value of
-// index 0 in a table that was written non-strict.
-func checkWarnings(ctx context.Context, s *mysqlconn.Session, table string, count, zeros int) error {
+// error unless each is one of these: zeros times 1265, one for each ENUM value
+// of index 0 in a table that was written non-strict, and notes of the same
+// number about generated columns, which are not written.
+func checkWarnings(ctx context.Context, s *mysqlconn.Session, t *table.Table, count, zeros int) error {
 	if count == 0 && zeros == 0 {
 		return nil
 	}
-	e := &WarningError{Table: table, Count: count}
-	allowed := count == zeros
+	e := &WarningError{Table: t.String(), Count: count}
+	bad, generated, listed := 0, 0, 0
 	err := s.Query(ctx, "SHOW WARNINGS", func(f [][]byte) error {
-		if len(f) < 3 || string(f[1]) != "1265" {
-			allowed = false
+		if len(f) < 3 {
+			return fmt.Errorf("SHOW WARNINGS has %d columns", len(f))
 		}
-		if len(e.Warnings) < 3 && len(f) >= 3 {
+		listed++
+		switch {
+		case string(f[0]) == "Note" && string(f[1]) == "1265" && aboutGenerated(t, string(f[2])):
+			generated++
+			return nil
+		case string(f[1]) == "1265" && zeros > 0:
+		default:
+			bad++
+		}
+		if len(e.Warnings) < 3 {
 			e.Warnings = append(e.Warnings, string(f[1])+" "+string(f[2]))
 		}
 		return nil
@@ -110,8 +126,21 @@ func checkWarnings(ctx context.Context, s *mysqlconn.Session, table string, coun
 	if err != nil {
 		return fmt.Errorf("read warnings: %w", err)
 	}
-	if allowed {
+	if bad == 0 && (listed == count || generated == 0) && count-generated == zeros {
 		return nil
 	}
 	return e
+}
+
+func aboutGenerated(t *table.Table, message string) bool {
+	rest, ok := strings.CutPrefix(message, generatedTruncation)
+	if !ok {
+		return false
+	}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Generated && strings.HasPrefix(rest, c.Name+"'") {
+			return true
+		}
+	}
+	return false
 }

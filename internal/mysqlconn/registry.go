@@ -25,18 +25,20 @@ func (s *Server) connectLimit() time.Duration {
 // lockName is at most 64 characters, which is MySQL's limit.
 func lockName(runID string, n int) string { return fmt.Sprintf("copydb:%s:%d", runID, n) }
 
-// reserve takes the lowest free number.
+// reserve takes the next free number, round and round: the server may hold the
+// lock of a connection for a while after it was closed here (a dump thread looks
+// at its socket with each heartbeat only).
 func (s *Server) reserve() (int, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 1
+	n := s.last
 	for {
+		n = n%maxSessions + 1
 		if _, taken := s.sessions[n]; !taken {
 			break
 		}
-		n++
 	}
-	s.highest = max(s.highest, n)
+	s.last, s.highest = n, max(s.highest, n)
 	if s.cfg.RunID == "" {
 		s.sessions[n] = state.Session{}
 		return n, ""

@@ -32,6 +32,7 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[int]state.Session
 	closers  map[int]io.Closer
+	last     int // number given last
 	highest  int
 	tlsKnown bool
 	tlsOff   bool

@@ -291,7 +291,13 @@ func parseOK(p []byte) (Result, error) {
 		return r, errors.New("short OK packet")
 	}
 	r.Warnings = binary.LittleEndian.Uint16(p[pos:])
-	r.Info = string(p[pos+2:])
+	// Without session tracking the protocol's text says string<EOF>, the servers
+	// send a length in front.
+	info := p[pos+2:]
+	if len(info) > 0 && int(info[0]) == len(info)-1 {
+		info = info[1:]
+	}
+	r.Info = string(info)
 	return r, nil
 }
 
