@@ -12,6 +12,7 @@ import (
 	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/position"
+	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/streamer"
 	"golang.org/x/sync/semaphore"
@@ -39,6 +40,7 @@ type catcher struct {
 	have      state.Position // the boundary that the target has reached
 	committed time.Time      // when the source committed what is applied
 	units     []applier.Unit
+	before    []func() state.Position // the boundary before each unit
 	bytes     int64
 	changes   int64
 	taken     int64                 // of the room
@@ -84,8 +86,11 @@ func (r *run) catchUp(ctx context.Context) error {
 	})
 	g.Go("look at the source's end", func() error { return c.pollEnd(gctx) })
 	g.Go("applier", func() error {
-		defer cancel(errCaughtUp) // ends the two others
-		return c.loop(gctx, writes)
+		err := c.loop(gctx, writes)
+		if err == nil {
+			cancel(errCaughtUp) // ends the two others
+		}
+		return err
 	})
 	err = g.Wait()
 	if errors.Is(err, errCaughtUp) {
@@ -150,7 +155,7 @@ func (c *catcher) loop(ctx, writes context.Context) error {
 			return context.Cause(ctx)
 		case tx, ok := <-c.in:
 			if !ok {
-				return c.readEnded(writes)
+				return c.readEnded(ctx, writes)
 			}
 			if c.add(tx) {
 				c.collect()
@@ -169,7 +174,10 @@ func (c *catcher) loop(ctx, writes context.Context) error {
 
 // readEnded applies what was read before the reader ended, and returns why it
 // did.
-func (c *catcher) readEnded(writes context.Context) error {
+func (c *catcher) readEnded(ctx, writes context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err := c.flush(writes); err != nil {
 		return err
 	}
@@ -199,8 +207,16 @@ func (c *catcher) add(tx *streamer.Transaction) bool {
 	if c.atStop() {
 		return false // what lies behind the stop point is left
 	}
+	before := c.have
+	prev := c.last
 	c.last = tx
 	if len(tx.Changes) > 0 {
+		c.before = append(c.before, func() state.Position {
+			if prev != nil {
+				return prev.EndPosition()
+			}
+			return before
+		})
 		c.units = append(c.units, applier.Unit{Changes: tx.Changes,
 			End: func() (state.Position, state.Position) { return tx.EndPosition(), tx.StreamedPosition() }})
 		c.bytes += tx.Bytes
@@ -243,11 +259,29 @@ func (c *catcher) flush(ctx context.Context) error {
 		c.note(units[:n], err == nil)
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, c.stopBefore(ctx, err, n))
 	}
 	if c.r.opt.Config.CheckpointInterval == 0 {
 		return c.r.checkpoint()
 	}
+	return nil
+}
+
+// stopBefore keeps the boundary just before the unit that failed, so that every
+// resume begins and ends at the same place, whatever was read with it.
+func (c *catcher) stopBefore(ctx context.Context, cause error, n int) error {
+	if n >= len(c.before) || ctx.Err() != nil || retriable(cause) || errors.Is(cause, progress.ErrFenced) {
+		return nil
+	}
+	at := c.before[n]()
+	if at.IsZero() || at == c.have {
+		return nil
+	}
+	unit := []applier.Unit{{End: func() (state.Position, state.Position) { return at, at }}}
+	if _, err := c.apply.Apply(ctx, unit); err != nil {
+		return err
+	}
+	c.note(unit, false)
 	return nil
 }
 
@@ -270,7 +304,7 @@ func (c *catcher) note(units []applier.Unit, all bool) {
 		}
 		c.r.meter.caught(int64(len(c.units)), c.changes, c.bytes)
 		c.room.Release(c.taken)
-		c.units, c.bytes, c.changes, c.taken, c.last = nil, 0, 0, 0, nil
+		c.units, c.before, c.bytes, c.changes, c.taken, c.last = nil, nil, 0, 0, 0, nil
 		c.kept = time.Now()
 	}
 }

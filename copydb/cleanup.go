@@ -2,8 +2,10 @@ package copydb
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/state"
 )
@@ -39,6 +41,9 @@ func (r *run) cleanup(ctx context.Context) error {
 	if err != nil || !there {
 		return err
 	}
+	if err := r.refuseHeld(ctx, c, st); err != nil {
+		return err
+	}
 	// Raising the epoch waits for transactions of a run that still writes, and
 	// fences it.
 	if _, err := progress.Begin(ctx, c, st.MigrationID, r.runID); err != nil {
@@ -48,5 +53,22 @@ func (r *run) cleanup(ctx context.Context) error {
 		return err
 	}
 	r.log.Info("removed the migration's record from the target", "migration", st.MigrationID)
+	return nil
+}
+
+// refuseHeld refuses a clean-up under a run that holds the databases with
+// another copy of the state file.
+func (r *run) refuseHeld(ctx context.Context, c *mysqlconn.Control, st *state.State) error {
+	for _, t := range st.Tables {
+		var holder *int64
+		if err := c.QueryRow(ctx, []any{&holder}, "SELECT IS_USED_LOCK(?)", databaseLock(string(t.Database))); err != nil {
+			return fmt.Errorf("look for the run that holds %s on the target: %w", t.Database, err)
+		}
+		if holder != nil {
+			return &Error{Code: ExitState, Where: "target",
+				Message: fmt.Sprintf("database %s is being written by a run (connection %d holds its lock)", t.Database, *holder),
+				Next:    "wait for that run, or stop it"}
+		}
+	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (r *run) explain(ctx context.Context, err error) error {
 		return &Error{Code: ExitFailed, Where: p.Goroutine, Err: err, Next: "report this; the state is saved and can be resumed"}
 	}
 	e := &Error{Code: ExitFailed, Err: err}
-	if r.st != nil && r.written {
+	if r.st != nil && (r.written || r.adopted) {
 		e.Code = ExitResumable
 		e.Next = "mend the cause, then resume: " + r.resumeCommand()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/copydb/copydb/dumper"
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
@@ -119,7 +120,7 @@ func (r *run) lockDatabases(ctx context.Context) error {
 	}
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {
-		lock := fmt.Sprintf("copydb:%x", sha256.Sum256([]byte(n)))[:len("copydb:")+32]
+		lock := databaseLock(n)
 		var got, holder *int64
 		if err := r.hold.QueryRow(ctx, []any{&got, &holder}, "SELECT GET_LOCK(?, 0), IS_USED_LOCK(?)", lock, lock); err != nil {
 			return fmt.Errorf("lock database %s on the target: %w", n, err)
@@ -135,6 +136,11 @@ func (r *run) lockDatabases(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// databaseLock is the name of a database's lock: at most 64 characters.
+func databaseLock(database string) string {
+	return fmt.Sprintf("copydb:%x", sha256.Sum256([]byte(database)))[:len("copydb:")+32]
 }
 
 // openDDL opens a connection to the target for schema statements and records.
@@ -367,13 +373,33 @@ func (r *run) targetStarted(ctx context.Context) (int64, error) {
 	return now - up, nil
 }
 
-// checkSource makes sure that the source can still give what is needed.
+// checkSource makes sure that the source can still give what is needed. Another
+// server of the same history (MySQL with GTIDs, as after a failover) will do
+// once the snapshot is complete: from then on only GTIDs count.
 func (r *run) checkSource(ctx context.Context) error {
-	if r.st.Sources[0].LastResumable.IsZero() {
+	src := &r.st.Sources[0]
+	if src.LastResumable.IsZero() {
 		return nil
 	}
-	_, err := check.Resumable(ctx, r.source, r.resumeInput())
-	return r.asCheckError(err)
+	same, err := check.Resumable(ctx, r.source, r.resumeInput())
+	if err != nil || same {
+		return r.asCheckError(err)
+	}
+	if phase := r.phase(); phase == state.PhaseSchema || phase == state.PhaseSnapshot {
+		return r.asCheckError(&check.OtherServerError{Recorded: src.ServerUUID, Found: r.facts.Source.Identity.UUID,
+			Detail: "the snapshot is not complete, and it goes on only on the server it began on"})
+	}
+	r.log.Warn("the source is another server of the same history; going on by GTID", "was", src.ServerUUID, "is", r.facts.Source.Identity.UUID)
+	r.change(func(*state.State) {
+		src.Server = r.serverState(r.facts.Source.Identity, r.opt.Config.Source.Host, r.opt.Config.Source.Port)
+		src.ServerID = r.facts.Source.Identity.ServerID
+		for _, p := range []*state.Position{&src.LastStreamed, &src.LastResumable, src.ConsistentAt, src.StopPoint, src.TableListAt} {
+			if p != nil {
+				p.File, p.Pos = "", 0
+			}
+		}
+	})
+	return nil
 }
 
 // letGo ends everything that the attempt holds and looks on both servers whether
@@ -384,27 +410,37 @@ func (r *run) letGo(ctx context.Context) {
 		r.hold = nil
 	}
 	limit := min(2*time.Second, r.opt.Config.StopTimeout/3)
-	sweep := func(s *mysqlconn.Server) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-		defer cancel()
-		n, err := s.Sweep(ctx)
-		if n > 0 {
-			r.log.Debug("ended sessions that were left", "server", s.Config().Name, "sessions", n)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	g, _ := group.WithContext(ctx)
+	g.Go("clean-up on the target", func() error {
+		if err := r.sweep(ctx, r.target); err != nil {
+			r.log.Warn("could not look for sessions left on the target", "error", err)
 		}
-		return err
-	}
+		return nil
+	})
 	r.clean = "true"
-	if err := sweep(r.source); err != nil {
+	if err := r.sweep(ctx, r.source); err != nil {
 		r.clean = "unknown"
 		r.log.Warn("could not look for sessions left on the source", "error", err)
 	}
-	if err := sweep(r.target); err != nil {
-		r.log.Warn("could not look for sessions left on the target", "error", err)
+	if err := g.Wait(); err != nil {
+		r.log.Error("clean-up failed", "error", err)
 	}
+}
+
+func (r *run) sweep(ctx context.Context, s *mysqlconn.Server) error {
+	n, err := s.Sweep(ctx)
+	if n > 0 {
+		r.log.Debug("ended sessions that were left", "server", s.Config().Name, "sessions", n)
+	}
+	return err
 }
 
 // saveDoc keeps on the target what is known of the migration as a whole.
 func (r *run) saveDoc(ctx context.Context, finished bool) error {
+	r.holdMu.Lock()
+	defer r.holdMu.Unlock()
 	started, err := r.targetStarted(ctx)
 	if err != nil {
 		return err
@@ -414,7 +450,5 @@ func (r *run) saveDoc(ctx context.Context, finished bool) error {
 		TargetStarted: started}
 	d.Source.Sessions = nil
 	r.mu.Unlock()
-	r.holdMu.Lock()
-	defer r.holdMu.Unlock()
 	return r.prog.SaveDoc(ctx, r.hold, d, finished)
 }

@@ -42,7 +42,11 @@ func (r *run) preflight(ctx context.Context, over *overtaken) (*check.Input, []c
 }
 
 func (r *run) resumeInput() *check.Resume {
-	return &check.Resume{Source: r.st.Sources[0], Created: r.st.ObjectsCreated}
+	in := &check.Resume{Source: r.st.Sources[0], Created: r.st.ObjectsCreated}
+	if seen := r.st.Sources[0].SnapshotSeen; seen != nil && seen.GTIDSet != "" {
+		in.MustContain = []string{seen.GTIDSet}
+	}
+	return in
 }
 
 // literal lists the names that the patterns give in full.

@@ -24,6 +24,7 @@ type run struct {
 	runID string
 	began time.Time
 
+	reportMu       sync.Mutex // a Reporter is called from one goroutine at a time
 	source, target *mysqlconn.Server
 	facts          check.Facts
 	leftBehind     []string
@@ -65,7 +66,11 @@ func newRun(opt Options) *run {
 	return &run{opt: opt, log: opt.Logger, began: time.Now(), clean: "unknown"}
 }
 
-func (r *run) report(rec Record) { r.opt.Reporter.Report(rec) }
+func (r *run) report(rec Record) {
+	r.reportMu.Lock()
+	defer r.reportMu.Unlock()
+	r.opt.Reporter.Report(rec)
+}
 
 func (r *run) warn(format string, args ...any) {
 	r.report(WarningRecord{Message: fmt.Sprintf(format, args...)})
