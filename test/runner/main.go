@@ -1,0 +1,146 @@
+// Command runner runs `go test` with the arguments it is given and ends with a
+// line that counts the tests: "N passed, N failed". It prints what `go test`
+// prints for packages, and the output of tests that failed. It is what
+// `make test` runs.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+func main() {
+	ok, err := run(os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "runner:", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+// run returns whether all is well: go test said so, and at least one test
+// passed.
+func run(args []string, stdout io.Writer) (bool, error) {
+	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		return false, err
+	}
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	c := &counter{out: stdout, held: map[string][]string{}}
+	readErr := c.read(pipe)
+	waitErr := cmd.Wait()
+	fmt.Fprintln(stdout, c.summary(waitErr == nil))
+	if readErr != nil {
+		return false, readErr
+	}
+	return waitErr == nil && c.failed == 0 && c.passed > 0, nil
+}
+
+// event is one line of `go test -json`.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+}
+
+// counter counts tests, subtests included, and prints what is worth printing.
+type counter struct {
+	out                     io.Writer
+	passed, failed, skipped int
+	held                    map[string][]string // output of tests under way, by package and test
+	failures                []string
+}
+
+func (c *counter) read(r io.Reader) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			c.line(line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the output of go test: %w", err)
+		}
+	}
+}
+
+func (c *counter) line(line []byte) {
+	var e event
+	if json.Unmarshal(line, &e) != nil {
+		fmt.Fprint(c.out, string(line)) // of a compiler, say
+		return
+	}
+	key := e.Package + " " + e.Test
+	switch {
+	case e.Action == "output" && e.Test != "":
+		c.held[key] = append(c.held[key], e.Output)
+	case e.Action == "output" || e.Action == "build-output":
+		if e.Output != "PASS\n" {
+			fmt.Fprint(c.out, e.Output)
+		}
+	case e.Test == "":
+	case e.Action == "pass":
+		c.passed++
+		delete(c.held, key)
+	case e.Action == "skip":
+		c.skipped++
+		c.show(key)
+	case e.Action == "fail":
+		c.failed++
+		c.failures = append(c.failures, key)
+		c.show(key)
+	}
+}
+
+// show prints what a test said, but for the lines that only say that it runs.
+func (c *counter) show(key string) {
+	for _, text := range c.held[key] {
+		if !strings.HasPrefix(text, "=== ") {
+			fmt.Fprint(c.out, text)
+		}
+	}
+	delete(c.held, key)
+}
+
+// summary is the closing line. A test binary that died has tests that neither
+// passed nor failed: they count as failed.
+func (c *counter) summary(ok bool) string {
+	failed := c.failed
+	for key, texts := range c.held {
+		if started(texts) {
+			failed++
+			c.failures = append(c.failures, key+" (did not end)")
+			c.show(key)
+		}
+	}
+	if !ok && failed == 0 {
+		failed = 1 // a package that did not build, say
+	}
+	var b strings.Builder
+	for _, f := range c.failures {
+		fmt.Fprintf(&b, "FAILED %s\n", f)
+	}
+	fmt.Fprintf(&b, "%d passed, %d failed", c.passed, failed)
+	if c.skipped > 0 {
+		fmt.Fprintf(&b, ", %d skipped", c.skipped)
+	}
+	return b.String()
+}
+
+func started(texts []string) bool {
+	return len(texts) > 0 && strings.HasPrefix(texts[0], "=== RUN")
+}
