@@ -83,8 +83,7 @@ func (r *reader) checkRows(h *replication.EventHeader, e *replication.RowsEvent,
 	case h.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT || e.Type() == replication.EnumRowsEventTypeUnknown:
 		return r.stop(l.name, "", "an update of parts of JSON values, which cannot be applied",
 			"set binlog_row_value_options='' on the source and start over")
-	case !full(e.ColumnBitmap1, e.ColumnCount) ||
-		e.Type() == replication.EnumRowsEventTypeUpdate && !full(e.ColumnBitmap2, e.ColumnCount):
+	case !l.full(e.ColumnBitmap1) || e.Type() == replication.EnumRowsEventTypeUpdate && !l.full(e.ColumnBitmap2):
 		return r.stop(l.name, "", "a row image that lacks columns (a session with binlog_row_image other than FULL)",
 			"set binlog_row_image=FULL for every session and start over")
 	case r.group.prepared:
@@ -95,9 +94,11 @@ func (r *reader) checkRows(h *replication.EventHeader, e *replication.RowsEvent,
 	return nil
 }
 
-func full(bitmap []byte, columns uint64) bool {
-	for i := range columns {
-		if bitmap[i>>3]&(1<<(i&7)) == 0 {
+// full reports whether an image has every column but generated ones, which
+// MariaDB leaves out from 11 on where they are virtual.
+func (l *layout) full(bitmap []byte) bool {
+	for i, at := range l.from {
+		if !l.Structure.Columns[i].Generated && bitmap[at>>3]&(1<<(at&7)) == 0 {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package streamer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -282,24 +283,45 @@ func (p *parser) change(word string) {
 	}
 }
 
-// references takes every name up to one of the words for a table: aliases and
-// columns of join conditions, too.
+// joinWords are what stands between the tables of a statement.
+var joinWords = map[string]bool{"FROM": true, "JOIN": true, "AS": true, "USING": true, "LEFT": true, "RIGHT": true, "INNER": true,
+	"OUTER": true, "CROSS": true, "NATURAL": true, "STRAIGHT_JOIN": true, "LOW_PRIORITY": true, "QUICK": true, "IGNORE": true,
+	"PARTITION": true, "ON": true, "FOR": true, "FORCE": true, "USE": true, "HISTORY": true}
+
+// references takes every name up to one of the words for a table, but for
+// aliases and what follows ON. Names too many are harmless: they stop a stream
+// that could have gone on.
 func (p *parser) references(until ...string) {
+	condition := false
 	for depth := 0; p.tok.kind != tokEnd; {
-		for _, w := range until {
-			if depth == 0 && p.tok.is(w) {
-				return
-			}
+		if depth == 0 && p.isOneOf(until) {
+			return
 		}
 		switch {
 		case p.tok.is("("):
 			depth++
 		case p.tok.is(")"):
 			depth--
-		case p.tok.kind == tokWord || p.tok.kind == tokName:
+		case p.tok.is("ON"):
+			condition = true
+		case p.tok.is(","), p.tok.is("JOIN"), p.tok.is("STRAIGHT_JOIN"):
+			condition = false
+		case p.isName() && !condition:
 			p.addTable()
+			p.accept("AS")
+			if p.isName() && !p.isOneOf(until) {
+				p.advance()
+			}
 			continue
 		}
 		p.advance()
 	}
+}
+
+func (p *parser) isName() bool {
+	return p.tok.kind == tokName || p.tok.kind == tokWord && !joinWords[strings.ToUpper(p.tok.text)]
+}
+
+func (p *parser) isOneOf(words []string) bool {
+	return slices.ContainsFunc(words, p.tok.is)
 }
