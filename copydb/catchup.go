@@ -22,6 +22,7 @@ const (
 	windowBytes   = 4 << 20     // of changes, in one transaction of the target
 	windowChanges = 5000        //
 	backlogBytes  = 64 << 20    // read ahead of the applier
+	idleKeep      = time.Minute // how often the target hears from an idle source
 	idleFlush     = time.Second // how long a position that only moved may wait
 	pollEvery     = 300 * time.Millisecond
 )
@@ -312,6 +313,9 @@ func (c *catcher) note(units []applier.Unit, all bool) {
 // settle does what becomes due between windows: positions that only moved are
 // kept, constraints are made once the target is consistent, and the end is told.
 func (c *catcher) settle(ctx, writes context.Context) (done bool, err error) {
+	if c.last != nil && len(c.units) == 0 && c.taken == 0 && time.Since(c.kept) < idleKeep && c.last.EndPosition() == c.have {
+		c.last = nil // a heartbeat that says what is known
+	}
 	if c.last != nil && (c.atStop() || time.Since(c.kept) > idleFlush) {
 		if err := c.flush(writes); err != nil {
 			return false, err

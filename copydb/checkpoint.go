@@ -66,6 +66,15 @@ func (r *run) withReports(ctx context.Context, fn func(context.Context) error) e
 			return r.saveLocked()
 		})
 	})
+	g.Go("keep-alive of the hold", func() error {
+		// It holds the named locks and may have nothing to do for hours.
+		return r.every(ctx, done, time.Minute, func() error {
+			r.holdMu.Lock()
+			defer r.holdMu.Unlock()
+			_, err := r.hold.Exec(ctx, "DO 1")
+			return err
+		})
+	})
 	g.Go("progress reports", func() error {
 		return r.every(ctx, done, r.opt.ProgressInterval, func() error {
 			r.report(r.progressNow())

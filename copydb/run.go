@@ -10,6 +10,7 @@ import (
 	"github.com/copydb/copydb/dumper"
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
@@ -99,6 +100,9 @@ func (r *run) main(ctx context.Context) error {
 	if r.opt.DryRun {
 		return nil
 	}
+	if err := hold.Point(ctx, "checked"); err != nil {
+		return err
+	}
 	if err := r.beginState(ctx, over); err != nil {
 		return err
 	}
@@ -160,6 +164,9 @@ func (r *run) attempt(ctx context.Context) (err error) {
 	defer stopAbort()
 	defer r.letGo(ctx)
 	if err := r.takeHold(ctx); err != nil {
+		return err
+	}
+	if err := hold.Point(ctx, "begun"); err != nil {
 		return err
 	}
 	return r.withReports(ctx, r.phases)

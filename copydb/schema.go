@@ -173,6 +173,9 @@ func (r *run) make(ctx context.Context, kind string, n table.Name, create string
 	if _, err := r.hold.Exec(ctx, create); err != nil {
 		return fmt.Errorf("create %s %s on the target: %w", kind, n, err)
 	}
+	if err := hold.Point(ctx, kind+"_made:"+n.String()); err != nil {
+		return err
+	}
 	e.Done = true
 	return r.prog.Note(ctx, r.hold, e)
 }

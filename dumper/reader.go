@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/hold"
@@ -38,8 +39,13 @@ type Seen struct {
 type Reader struct {
 	d       *Dumper
 	session *mysqlconn.Session
+	used    time.Time // when the session was used last
 	chunk   applier.Chunk
 }
+
+// idleLimit is how long a session may wait for the writer before another one is
+// opened instead: the server ends it after a minute (see setup).
+const idleLimit = 30 * time.Second
 
 // NewReader opens nothing.
 func (d *Dumper) NewReader() *Reader { return &Reader{d: d} }
@@ -104,11 +110,15 @@ var errFull = errors.New("chunk is full")
 // the table's end was reached. Its caller closes the session after an error,
 // which ends the snapshot.
 func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, after []state.Text, size *sizer, first bool) (end []state.Text, seen Seen, err error) {
+	if time.Since(r.used) > idleLimit {
+		r.Close()
+	}
 	if r.session == nil {
 		if r.session, err = r.d.openSession(ctx, job.Start); err != nil {
 			return nil, seen, err
 		}
 	}
+	defer func() { r.used = time.Now() }()
 	c := &r.chunk
 	c.Reset(job.Layout)
 	if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
