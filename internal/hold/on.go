@@ -8,19 +8,27 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // Point stops here if the folder named by COPYDB_TEST_HOLD has a file
 // "<name>.hold": it makes "<name>.reached" and waits until the first file is
-// gone. A "/" in the name becomes "_".
+// gone. A "/" in the name becomes "_". A number in the file lets all but that
+// arrival of this process pass: "3" stops at the third one; empty means the
+// next one.
 func Point(ctx context.Context, name string) error {
 	dir := os.Getenv("COPYDB_TEST_HOLD")
 	if dir == "" {
 		return nil
 	}
 	base := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
-	if _, err := os.Stat(base + ".hold"); err != nil {
+	which, err := os.ReadFile(base + ".hold")
+	n := arrived(name)
+	if err != nil {
+		return nil
+	}
+	if want, err := strconv.Atoi(strings.TrimSpace(string(which))); err == nil && n != want {
 		return nil
 	}
 	if err := os.WriteFile(base+".reached", nil, 0o600); err != nil {
@@ -38,6 +46,19 @@ func Point(ctx context.Context, name string) error {
 		case <-tick.C:
 		}
 	}
+}
+
+var (
+	mu       sync.Mutex
+	arrivals = map[string]int{}
+)
+
+// arrived counts an arrival at a point and returns how many there were.
+func arrived(name string) int {
+	mu.Lock()
+	defer mu.Unlock()
+	arrivals[name]++
+	return arrivals[name]
 }
 
 // ChunkRows returns how many rows a chunk may have at most, from
