@@ -87,7 +87,12 @@ func (r *run) explain(ctx context.Context, err error) error {
 }
 
 // serverOf names the server that an error speaks of, where it does.
-func serverOf(err error) string { return "" }
+func serverOf(err error) string {
+	if lost, ok := asType[*mysqlconn.LostError](err); ok {
+		return lost.Server
+	}
+	return ""
+}
 
 func (r *run) exitError(err error) ExitErrorRecord {
 	rec := ExitErrorRecord{ExitCode: ExitCode(err), Message: err.Error()}

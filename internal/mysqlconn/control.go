@@ -25,12 +25,12 @@ func (s *Server) Open(ctx context.Context) (*Control, error) {
 	defer cancel()
 	conn, err := s.db.Conn(dial)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s %s: %w", s.cfg.Name, s.cfg.Address(), err)
+		return nil, s.connectError(err)
 	}
 	c := &Control{server: s, conn: conn}
 	if err := c.mark(dial); err != nil {
 		c.Close()
-		return nil, fmt.Errorf("connect to %s %s: %w", s.cfg.Name, s.cfg.Address(), err)
+		return nil, s.connectError(err)
 	}
 	return c, nil
 }

@@ -3,6 +3,7 @@ package mysqlconn
 import (
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"syscall"
@@ -14,6 +15,22 @@ import (
 // ErrSilent is returned for a connection that was closed because its server
 // neither answered nor said, on another connection, that it still works.
 var ErrSilent = errors.New("server does not answer")
+
+// LostError is a connection that broke, or a server that refuses connections,
+// with the server's name.
+type LostError struct {
+	Server  string // source or target
+	Address string
+	Err     error
+}
+
+// Error names the server and its address.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("%s %s: %v", e.Server, e.Address, e.Err)
+}
+
+// Unwrap returns what the driver said.
+func (e *LostError) Unwrap() error { return e.Err }
 
 // ErrorNumber returns the server's error number in err, or 0.
 func ErrorNumber(err error) uint16 {

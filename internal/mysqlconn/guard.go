@@ -40,6 +40,14 @@ func (c *watchedConn) Write(b []byte) (int, error) {
 // last tells when bytes moved (nil: not since the start). The watch is a timer,
 // so that a statement that answers in time costs no goroutine.
 func (s *Server) guard(ctx context.Context, id uint64, last *atomic.Int64, fn func(context.Context) error) error {
+	err := s.watched(ctx, id, last, fn)
+	if IsConnectionLost(err) && ctx.Err() == nil {
+		return &LostError{Server: s.cfg.Name, Address: s.cfg.Address(), Err: err}
+	}
+	return err
+}
+
+func (s *Server) watched(ctx context.Context, id uint64, last *atomic.Int64, fn func(context.Context) error) error {
 	if s.cfg.NetworkTimeout <= 0 {
 		return fn(ctx)
 	}
@@ -106,13 +114,13 @@ func (s *Server) working(ctx context.Context, id uint64) error {
 	defer cancel()
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", s.cfg.Name, s.cfg.Address(), ErrSilent)
+		return ErrSilent
 	}
 	defer conn.Close()
 	var command string
 	err = conn.QueryRowContext(ctx, "SELECT COMMAND FROM information_schema.PROCESSLIST WHERE ID = ?", id).Scan(&command)
 	if err != nil || command == "Sleep" {
-		return fmt.Errorf("%s %s: %w", s.cfg.Name, s.cfg.Address(), ErrSilent)
+		return ErrSilent
 	}
 	return nil
 }

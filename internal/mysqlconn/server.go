@@ -69,6 +69,14 @@ func (s *Server) Config() Config { return s.cfg }
 // Close releases what New took. Sessions stay with their owners.
 func (s *Server) Close() error { return s.db.Close() }
 
+// connectError is the error of a connection that could not be made.
+func (s *Server) connectError(err error) error {
+	if IsConnectionLost(err) {
+		return fmt.Errorf("connect: %w", &LostError{Server: s.cfg.Name, Address: s.cfg.Address(), Err: err})
+	}
+	return fmt.Errorf("connect to %s %s: %w", s.cfg.Name, s.cfg.Address(), err)
+}
+
 // Identify asks the server who it is.
 func (s *Server) Identify(ctx context.Context) (Identity, error) {
 	c, err := s.Open(ctx)

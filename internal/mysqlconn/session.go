@@ -41,7 +41,7 @@ func (s *Server) OpenSession(ctx context.Context, setup ...string) (*Session, er
 	defer cancel()
 	sess, err := s.dialSession(dial)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s %s: %w", s.cfg.Name, s.cfg.Address(), err)
+		return nil, s.connectError(err)
 	}
 	n, lock := s.reserve()
 	sess.number = n
@@ -53,7 +53,7 @@ func (s *Server) OpenSession(ctx context.Context, setup ...string) (*Session, er
 		}
 		if err != nil {
 			sess.Close()
-			return nil, fmt.Errorf("connect to %s %s: %w", s.cfg.Name, s.cfg.Address(), err)
+			return nil, s.connectError(err)
 		}
 	}
 	for _, q := range append([]string{"SET NAMES binary"}, setup...) {
