@@ -249,7 +249,7 @@ func (r *run) takeTables(rec *progress.Record) error {
 		t := &st.Tables[i]
 		n := nameOf(t.Database, t.Table)
 		tr := &tableRun{index: i}
-		if g := rec.Ranges[n]; len(g) > 0 {
+		if g := rec.Ranges[n]; len(g) > 0 && !t.Start.IsZero() {
 			tr.segment, tr.begun = g[0], true
 		}
 		r.tables[n] = tr
@@ -267,7 +267,9 @@ func (r *run) note(t *state.Table, tr *tableRun) {
 	t.Rows, t.Bytes, t.Done = tr.segment.Rows, tr.segment.Bytes, nil
 	switch {
 	case !tr.begun:
-		t.Status = state.TablePending
+		if t.Status != state.TableRestart {
+			t.Status = state.TablePending
+		}
 		return
 	case len(tr.segment.To) > 0:
 		t.Status = state.TableCopying
@@ -335,27 +337,26 @@ func (r *run) restartVolatile(ctx context.Context, rec *progress.Record) error {
 	return nil
 }
 
-// restartTable empties a table and lets its copy begin again, with a start
-// position of its own.
+// restartTable voids a table's copy: it begins again from empty, with a start
+// position and a structure of its own. The table on the target is made anew
+// with the schema.
 func (r *run) restartTable(ctx context.Context, n table.Name, tr *tableRun) error {
 	r.mu.Lock()
 	t := &r.st.Tables[tr.index]
-	t.Start, t.FirstChunk, t.LastChunk, t.Structures = state.Position{}, nil, nil, nil
+	t.Start, t.FirstChunk, t.LastChunk, t.Structures, t.TableID = state.Position{}, nil, nil, nil, ""
 	tr.segment, tr.begun = progress.Range{}, false
 	r.note(t, tr)
+	t.Status = state.TableRestart
 	doc := *t
 	r.st.Phase = state.PhaseSchema
 	r.mu.Unlock()
+	r.holdMu.Lock()
+	defer r.holdMu.Unlock()
+	// The description first: with its start gone the ranges count for nothing.
 	if err := r.prog.SaveTable(ctx, r.hold, doc); err != nil {
 		return err
 	}
-	if err := r.prog.Restart(ctx, r.hold, n); err != nil {
-		return err
-	}
-	if _, err := r.hold.Exec(ctx, "TRUNCATE TABLE "+n.Quoted()); err != nil {
-		return fmt.Errorf("empty %s on the target: %w", n, err)
-	}
-	return nil
+	return r.prog.Restart(ctx, r.hold, n)
 }
 
 func (r *run) targetStarted(ctx context.Context) (int64, error) {

@@ -2,6 +2,7 @@ package copydb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -34,12 +35,13 @@ type run struct {
 	clean          string    // source_clean of the summary
 
 	// mu guards what the checkpoint reads while others move it.
-	mu      sync.Mutex
-	st      *state.State
-	dirty   bool
-	tables  map[table.Name]*tableRun
-	meter   meter
-	written bool // something was written to the target or the state by this call
+	mu       sync.Mutex
+	st       *state.State
+	dirty    bool
+	tables   map[table.Name]*tableRun
+	restarts map[table.Name]int // in this call
+	meter    meter
+	written  bool // something was written to the target or the state by this call
 
 	// Of one attempt.
 	hold    *mysqlconn.Control // on the target: named locks, the journal, documents
@@ -64,7 +66,7 @@ func newRun(opt Options) *run {
 	if opt.ProgressInterval <= 0 {
 		opt.ProgressInterval = 30 * time.Second
 	}
-	return &run{opt: opt, log: opt.Logger, began: time.Now(), clean: "unknown"}
+	return &run{opt: opt, log: opt.Logger, began: time.Now(), clean: "unknown", restarts: map[table.Name]int{}}
 }
 
 func (r *run) report(rec Record) {
@@ -169,7 +171,12 @@ func (r *run) attempt(ctx context.Context) (err error) {
 	if err := hold.Point(ctx, "begun"); err != nil {
 		return err
 	}
-	return r.withReports(ctx, r.phases)
+	for {
+		err := r.withReports(ctx, r.phases)
+		if again, rerr := r.restartVoided(ctx, err); rerr != nil || !again {
+			return errors.Join(err, rerr)
+		}
+	}
 }
 
 // onAbort cuts everything when the second signal comes.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/copydb/copydb/dumper"
 	"github.com/copydb/copydb/internal/check"
 	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/progress"
@@ -85,12 +84,12 @@ func (r *run) withoutStart() map[string][]string {
 func (r *run) takeStarts(ctx context.Context, database string, names []string) error {
 	start, err := r.dump.TakeStart(ctx, database, names)
 	if err != nil {
-		return r.asTableError(err)
+		return r.asTableGone(err)
 	}
 	digests := make([]string, len(start.Tables))
 	for i, t := range start.Tables {
 		if why := t.WhyExact(); why != "" {
-			return &Error{Code: ExitFailed, Where: t.String(), Message: "the table changed since the preflight: " + why,
+			return &Error{Code: ExitFailed, Where: t.String(), Message: "the table has changed since the preflight: " + why,
 				Next: "begin again: " + r.overCommand()}
 		}
 		raw, err := json.Marshal(t)
@@ -215,17 +214,4 @@ func (r *run) madeByUs(n table.Name) bool {
 		}
 	}
 	return false
-}
-
-// asTableError gives a table that is gone or changed its exit code.
-func (r *run) asTableError(err error) error {
-	if changed, ok := asChanged(err); ok {
-		return &Error{Code: ExitFailed, Where: changed.Table.String(), Message: changed.Error(),
-			Next: "begin again: " + r.overCommand()}
-	}
-	return err
-}
-
-func asChanged(err error) (*dumper.ChangedError, bool) {
-	return asType[*dumper.ChangedError](err)
 }

@@ -59,7 +59,7 @@ func (r *run) copyTables(ctx context.Context) error {
 		g.Go("copy of tables", func() error { return r.copyWorker(gctx, writes, queue) })
 	}
 	if err := g.Wait(); err != nil {
-		return r.asTableError(err)
+		return err
 	}
 	if err := r.noteConsistent(ctx); err != nil {
 		return err

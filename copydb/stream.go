@@ -76,19 +76,8 @@ func (r *run) isLeftOut() func(table.Name) bool {
 func (r *run) judgeDDL(tx *streamer.Transaction) error {
 	d := tx.DDL
 	where := tx.End.String()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, n := range d.Tables {
-		tr := r.tables[n]
-		if tr == nil {
-			continue
-		}
-		last := r.st.Tables[tr.index].LastChunk
-		if cmp, ok := position.Compare(*last, tx.End); ok && cmp >= 0 {
-			return &Error{Code: ExitFailed, Where: where,
-				Message: fmt.Sprintf("table %s was changed on the source while it was copied: %s", n, d.Query),
-				Next:    "begin again: " + r.overCommand()}
-		}
+	if v := r.voided(tx); v != nil {
+		return v
 	}
 	if r.opt.Config.CatchUp.DDL == "ignore" {
 		r.log.Warn("a DDL is passed over (catch_up.ddl: ignore)", "position", where, "statement", d.Query)
@@ -102,6 +91,30 @@ func (r *run) judgeDDL(tx *streamer.Transaction) error {
 		Message: fmt.Sprintf("a DDL on %s is next in the binary log, and catch_up.ddl is error: %s", what, d.Query),
 		Next: "carry it out on the target by hand where it is wanted, then resume with --set catch_up.ddl=ignore: " +
 			r.resumeCommand() + " --set catch_up.ddl=ignore"}
+}
+
+// voided returns which tables' copies a DDL voids, as an error, or nil.
+func (r *run) voided(tx *streamer.Transaction) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := &voidedError{query: tx.DDL.Query, at: tx.End}
+	for _, n := range tx.DDL.Tables {
+		tr := r.tables[n]
+		if tr == nil {
+			continue
+		}
+		last := r.st.Tables[tr.index].LastChunk
+		if last == nil {
+			continue
+		}
+		if cmp, ok := position.Compare(*last, tx.End); ok && cmp >= 0 {
+			v.tables = append(v.tables, n)
+		}
+	}
+	if len(v.tables) == 0 {
+		return nil
+	}
+	return v
 }
 
 // asStreamError gives what ended the stream its exit code.
