@@ -14,8 +14,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// sourceSetup keeps a look at a table from waiting behind a schema change.
-const sourceSetup = "SET SESSION lock_wait_timeout = 2"
+// sessionSetup keeps a look at a table from waiting behind a schema change.
+const sessionSetup = "SET SESSION lock_wait_timeout = 2"
 
 // connect logs in to both servers; what fails is a finding, and the checks of
 // the other server still run.
@@ -26,7 +26,7 @@ func (r *runner) connect(ctx context.Context) error {
 	for _, s := range []*side{r.source, r.target} {
 		err := s.login(ctx)
 		if err == nil && s == r.source {
-			r.raw, err = s.server.OpenSession(ctx, sourceSetup)
+			r.raw, err = s.server.OpenSession(ctx, sessionSetup)
 		}
 		if err != nil {
 			if ctx.Err() != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/pattern"
-	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/test/servers"
 )
 
@@ -97,15 +96,4 @@ func show(found []Finding) string {
 		fmt.Fprintf(&b, "  %s %s [%s] %s -> %s\n", f.Severity, f.ID, f.Object, f.Message, f.Fix)
 	}
 	return b.String()
-}
-
-// all runs a test on a pair of servers of each kind.
-func all(t *testing.T, fn func(t *testing.T, source, target *servers.Server), opts ...testdb.Option) {
-	t.Helper()
-	for _, kind := range servers.Kinds() {
-		t.Run(string(kind), func(t *testing.T) {
-			source, target := testdb.Pair(t, kind, opts...)
-			fn(t, source, target)
-		})
-	}
 }

@@ -23,74 +23,70 @@ func account(t *testing.T, srv *servers.Server, user string, grants ...string) {
 	}
 }
 
-// TestMissingSourceGrants: accounts that lack one grant each get an error that
+// missingSourceGrants: accounts that lack one grant each get an error that
 // names it; see case 76.
-func TestMissingSourceGrants(t *testing.T) {
-	all(t, func(t *testing.T, source, target *servers.Server) {
-		testdb.Exec(t, source, "CREATE DATABASE b76; CREATE TABLE b76.t (id INT PRIMARY KEY); CREATE TABLE b76.u (id INT PRIMARY KEY, a INT, b INT)")
-		monitor := "REPLICATION CLIENT"
-		if source.Kind.IsMariaDB() {
-			monitor = "BINLOG MONITOR"
-		}
-		const on = " ON *.* TO "
-		account(t, source, "no_client", "GRANT SELECT, REPLICATION SLAVE"+on+"no_client")
-		account(t, source, "no_slave", "GRANT SELECT, REPLICATION CLIENT"+on+"no_slave")
-		account(t, source, "no_select", "GRANT REPLICATION SLAVE, REPLICATION CLIENT"+on+"no_select")
-		account(t, source, "one_table", "GRANT REPLICATION SLAVE, REPLICATION CLIENT"+on+"one_table", "GRANT SELECT ON b76.t TO one_table", "GRANT INSERT ON b76.u TO one_table")
-		account(t, source, "one_column", "GRANT REPLICATION SLAVE, REPLICATION CLIENT"+on+"one_column", "GRANT SELECT ON b76.t TO one_column", "GRANT SELECT (id, a) ON b76.u TO one_column")
-		for _, c := range []struct {
-			user, id string
-			parts    []string
-		}{
-			{"no_client", "source_replication_client", []string{"GRANT " + monitor + " ON *.* TO 'no_client'@'%'"}},
-			{"no_slave", "source_replication_slave", []string{"GRANT REPLICATION SLAVE ON *.* TO 'no_slave'@'%'"}},
-			{"no_select", "nothing_selected", []string{"GRANT SELECT ON `b76`.* TO 'no_select'@'%'"}},
-			{"no_select", "not_visible", []string{"b76.t"}},
-			{"one_table", "source_select", []string{"b76.u", "GRANT SELECT"}},
-			{"one_column", "source_select", []string{"b76.u", "GRANT SELECT"}},
-		} {
-			t.Run(c.user, func(t *testing.T) {
-				in := input(t, source, target, "b76.*")
-				in.Source = connTo(t, "source", source, c.user, "secret-x")
-				in.Literal = []table.Name{{Database: "b76", Table: "t"}}
-				found := run(t, in)
-				want(t, found, SeverityError, c.id, c.parts...)
-				if strings.Contains(show(found), "secret-x") || strings.Contains(show(found), "PASSWORD") {
-					t.Errorf("a secret is shown:\n%s", show(found))
+func missingSourceGrants(t *testing.T, source, target *servers.Server) {
+	testdb.Exec(t, source, "CREATE DATABASE b76; CREATE TABLE b76.t (id INT PRIMARY KEY); CREATE TABLE b76.u (id INT PRIMARY KEY, a INT, b INT)")
+	monitor := "REPLICATION CLIENT"
+	if source.Kind.IsMariaDB() {
+		monitor = "BINLOG MONITOR"
+	}
+	const on = " ON *.* TO "
+	account(t, source, "no_client", "GRANT SELECT, REPLICATION SLAVE"+on+"no_client")
+	account(t, source, "no_slave", "GRANT SELECT, REPLICATION CLIENT"+on+"no_slave")
+	account(t, source, "no_select", "GRANT REPLICATION SLAVE, REPLICATION CLIENT"+on+"no_select")
+	account(t, source, "one_table", "GRANT REPLICATION SLAVE, REPLICATION CLIENT"+on+"one_table", "GRANT SELECT ON b76.t TO one_table", "GRANT INSERT ON b76.u TO one_table")
+	account(t, source, "one_column", "GRANT REPLICATION SLAVE, REPLICATION CLIENT"+on+"one_column", "GRANT SELECT ON b76.t TO one_column", "GRANT SELECT (id, a) ON b76.u TO one_column")
+	for _, c := range []struct {
+		user, id string
+		parts    []string
+	}{
+		{"no_client", "source_replication_client", []string{"GRANT " + monitor + " ON *.* TO 'no_client'@'%'"}},
+		{"no_slave", "source_replication_slave", []string{"GRANT REPLICATION SLAVE ON *.* TO 'no_slave'@'%'"}},
+		{"no_select", "nothing_selected", []string{"GRANT SELECT ON `b76`.* TO 'no_select'@'%'"}},
+		{"no_select", "not_visible", []string{"b76.t"}},
+		{"one_table", "source_select", []string{"b76.u", "GRANT SELECT"}},
+		{"one_column", "source_select", []string{"b76.u", "GRANT SELECT"}},
+	} {
+		t.Run(c.user, func(t *testing.T) {
+			in := input(t, source, target, "b76.*")
+			in.Source = connTo(t, "source", source, c.user, "secret-x")
+			in.Literal = []table.Name{{Database: "b76", Table: "t"}}
+			found := run(t, in)
+			want(t, found, SeverityError, c.id, c.parts...)
+			if strings.Contains(show(found), "secret-x") || strings.Contains(show(found), "PASSWORD") {
+				t.Errorf("a secret is shown:\n%s", show(found))
+			}
+			for _, f := range found {
+				if f.Severity == SeverityError && f.ID != c.id && f.ID != "nothing_selected" && f.ID != "not_visible" {
+					t.Errorf("unwanted %s: %s", f.ID, f.Message)
 				}
-				for _, f := range found {
-					if f.Severity == SeverityError && f.ID != c.id && f.ID != "nothing_selected" && f.ID != "not_visible" {
-						t.Errorf("unwanted %s: %s", f.ID, f.Message)
-					}
-				}
-			})
-		}
-	})
+			}
+		})
+	}
 }
 
-// TestMissingTargetGrants takes one of the needed privileges away at a time.
-func TestMissingTargetGrants(t *testing.T) {
-	all(t, func(t *testing.T, source, target *servers.Server) {
-		testdb.Exec(t, source, "CREATE DATABASE shop_1; CREATE TABLE shop_1.t (id INT PRIMARY KEY)")
-		for i, missing := range targetPrivileges {
-			user := fmt.Sprintf("u%d", i)
-			rest := slices.DeleteFunc(slices.Clone(targetPrivileges), func(p string) bool { return p == missing })
-			account(t, target, user, "GRANT "+strings.Join(rest, ", ")+" ON `shop\\_1`.* TO "+user,
-				"GRANT "+strings.Join(targetPrivileges, ", ")+" ON `\\_copydb`.* TO "+user)
-			in := input(t, source, target, "shop_1.*")
-			in.Target = connTo(t, "target", target, user, "secret-x")
-			found := run(t, in)
-			if missing == "TRIGGER" {
-				want(t, found, SeverityWarning, "target_trigger_right", "shop_1")
-				wantNoErrors(t, found)
-				continue
-			}
-			want(t, found, SeverityError, "target_rights", "lacks "+missing+" on database shop_1", "GRANT "+missing+" ON `shop\\_1`.* TO '"+user+"'@'%'")
-		}
+// missingTargetGrants takes one of the needed privileges away at a time.
+func missingTargetGrants(t *testing.T, source, target *servers.Server) {
+	testdb.Exec(t, source, "CREATE DATABASE shop_1; CREATE TABLE shop_1.t (id INT PRIMARY KEY)")
+	for i, missing := range targetPrivileges {
+		user := fmt.Sprintf("u%d", i)
+		rest := slices.DeleteFunc(slices.Clone(targetPrivileges), func(p string) bool { return p == missing })
+		account(t, target, user, "GRANT "+strings.Join(rest, ", ")+" ON `shop\\_1`.* TO "+user,
+			"GRANT "+strings.Join(targetPrivileges, ", ")+" ON `\\_copydb`.* TO "+user)
 		in := input(t, source, target, "shop_1.*")
-		in.Target, in.SQLLogBin = connTo(t, "target", target, "u0", "secret-x"), false
-		want(t, run(t, in), SeverityError, "target_sql_log_bin", logBinPrivilege(mustVersion(t, in)))
-	})
+		in.Target = connTo(t, "target", target, user, "secret-x")
+		found := run(t, in)
+		if missing == "TRIGGER" {
+			want(t, found, SeverityWarning, "target_trigger_right", "shop_1")
+			wantNoErrors(t, found)
+			continue
+		}
+		want(t, found, SeverityError, "target_rights", "lacks "+missing+" on database shop_1", "GRANT "+missing+" ON `shop\\_1`.* TO '"+user+"'@'%'")
+	}
+	in := input(t, source, target, "shop_1.*")
+	in.Target, in.SQLLogBin = connTo(t, "target", target, "u0", "secret-x"), false
+	want(t, run(t, in), SeverityError, "target_sql_log_bin", logBinPrivilege(mustVersion(t, in)))
 }
 
 func mustVersion(t *testing.T, in *Input) mysqlconn.Version {
@@ -102,55 +98,51 @@ func mustVersion(t *testing.T, in *Input) mysqlconn.Version {
 	return id.Version
 }
 
-// TestRoles: privileges that come through a role count.
-func TestRoles(t *testing.T) {
-	all(t, func(t *testing.T, source, target *servers.Server) {
-		testdb.Exec(t, source, "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)")
-		activate := "SET DEFAULT ROLE copier TO via_role"
-		if source.Kind.IsMariaDB() {
-			activate = "SET DEFAULT ROLE copier FOR via_role"
-		}
-		account(t, source, "via_role", "CREATE ROLE copier", "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO copier", "GRANT copier TO via_role", activate)
-		account(t, target, "via_role", "CREATE ROLE copier", "GRANT ALL ON `sho%`.* TO copier", "GRANT ALL ON `_copydb`.* TO copier", "GRANT copier TO via_role", activate)
-		in := input(t, source, target, "shop.*")
-		in.Source, in.Target = connTo(t, "source", source, "via_role", "secret-x"), connTo(t, "target", target, "via_role", "secret-x")
-		wantNoErrors(t, run(t, in))
-	})
+// roles: privileges that come through a role count.
+func roles(t *testing.T, source, target *servers.Server) {
+	testdb.Exec(t, source, "CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)")
+	activate := "SET DEFAULT ROLE copier TO via_role"
+	if source.Kind.IsMariaDB() {
+		activate = "SET DEFAULT ROLE copier FOR via_role"
+	}
+	account(t, source, "via_role", "CREATE ROLE copier", "GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO copier", "GRANT copier TO via_role", activate)
+	account(t, target, "via_role", "CREATE ROLE copier", "GRANT ALL ON `sho%`.* TO copier", "GRANT ALL ON `_copydb`.* TO copier", "GRANT copier TO via_role", activate)
+	in := input(t, source, target, "shop.*")
+	in.Source, in.Target = connTo(t, "source", source, "via_role", "secret-x"), connTo(t, "target", target, "via_role", "secret-x")
+	wantNoErrors(t, run(t, in))
 }
 
-// TestPrintedGrants: accounts that are made with the printed statements have
+// printedGrants: accounts that are made with the printed statements have
 // nothing missing, and can do what a copy does.
-func TestPrintedGrants(t *testing.T) {
-	all(t, func(t *testing.T, source, target *servers.Server) {
-		testdb.Exec(t, source, "CREATE DATABASE shop_1; CREATE TABLE shop_1.t (id INT PRIMARY KEY, p INT); CREATE DATABASE `o'd``d%`; CREATE TABLE `o'd``d%`.t (id INT PRIMARY KEY)")
-		include := []string{"shop_1.*", "`o'd``d%`.*"}
-		account(t, source, "little")
-		account(t, target, "little")
-		plan := input(t, source, target, include...)
-		plan.SQLLogBin = false
-		run(t, plan)
-		plan.Facts.Source.Account, plan.Facts.Target.Account = "'little'@'%'", "'little'@'%'"
-		atSource, atTarget := Grants(plan)
-		for _, g := range atSource {
-			testdb.Exec(t, source, g)
+func printedGrants(t *testing.T, source, target *servers.Server) {
+	testdb.Exec(t, source, "CREATE DATABASE shop_2; CREATE TABLE shop_2.t (id INT PRIMARY KEY, p INT); CREATE DATABASE `o'd``d%`; CREATE TABLE `o'd``d%`.t (id INT PRIMARY KEY)")
+	include := []string{"shop_2.*", "`o'd``d%`.*"}
+	account(t, source, "little")
+	account(t, target, "little")
+	plan := input(t, source, target, include...)
+	plan.SQLLogBin = false
+	run(t, plan)
+	plan.Facts.Source.Account, plan.Facts.Target.Account = "'little'@'%'", "'little'@'%'"
+	atSource, atTarget := Grants(plan)
+	for _, g := range atSource {
+		testdb.Exec(t, source, g)
+	}
+	for _, g := range atTarget {
+		testdb.Exec(t, target, g)
+	}
+	in := input(t, source, target, include...)
+	in.SQLLogBin = false
+	in.Source, in.Target = connTo(t, "source", source, "little", "secret-x"), connTo(t, "target", target, "little", "secret-x")
+	found := run(t, in)
+	for _, f := range found {
+		if f.Severity != SeverityInfo || strings.Contains(f.Fix, "GRANT") && f.ID != "left_out_unseen" {
+			t.Errorf("unwanted %s %s: %s", f.Severity, f.ID, f.Message)
 		}
-		for _, g := range atTarget {
-			testdb.Exec(t, target, g)
-		}
-		in := input(t, source, target, include...)
-		in.SQLLogBin = false
-		in.Source, in.Target = connTo(t, "source", source, "little", "secret-x"), connTo(t, "target", target, "little", "secret-x")
-		found := run(t, in)
-		for _, f := range found {
-			if f.Severity != SeverityInfo || strings.Contains(f.Fix, "GRANT") && f.ID != "left_out_unseen" {
-				t.Errorf("unwanted %s %s: %s", f.Severity, f.ID, f.Message)
-			}
-		}
-		if len(in.Facts.Tables) != 2 || in.Facts.Rung != plan.Facts.Rung {
-			t.Errorf("tables %v, rung %s", in.Facts.Tables, in.Facts.Rung)
-		}
-		sufficient(t, in, source)
-	})
+	}
+	if len(in.Facts.Tables) != 2 || in.Facts.Rung != plan.Facts.Rung {
+		t.Errorf("tables %v, rung %s", in.Facts.Tables, in.Facts.Rung)
+	}
+	sufficient(t, in, source)
 }
 
 // sufficient runs the kinds of statements that a copy needs.
@@ -161,7 +153,7 @@ func sufficient(t *testing.T, in *Input, source *servers.Server) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	read := []string{"SHOW BINARY LOGS", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "SELECT * FROM shop_1.t", "SHOW CREATE TABLE shop_1.t",
+	read := []string{"SHOW BINARY LOGS", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "SELECT * FROM shop_2.t", "SHOW CREATE TABLE shop_2.t",
 		"XA RECOVER", "ROLLBACK", "SHOW PROCESSLIST"}
 	if in.Facts.Rung == RungFlush {
 		read = append(read, "FLUSH BINARY LOGS")
@@ -181,10 +173,10 @@ func sufficient(t *testing.T, in *Input, source *servers.Server) {
 		t.Fatal(err)
 	}
 	defer tgt.Close()
-	for _, q := range []string{"SET SESSION sql_log_bin = 0", "CREATE DATABASE `_copydb`", "CREATE TABLE `_copydb`.e (id INT PRIMARY KEY, v INT)", "CREATE DATABASE shop_1",
-		"CREATE TABLE shop_1.t (id INT PRIMARY KEY, p INT)", "START TRANSACTION", "SELECT * FROM `_copydb`.e LOCK IN SHARE MODE", "REPLACE INTO shop_1.t VALUES (1, 1)",
-		"INSERT INTO `_copydb`.e VALUES (1, 1) ON DUPLICATE KEY UPDATE v = 2", "DELETE FROM shop_1.t WHERE id = 2", "COMMIT", "CREATE INDEX k ON shop_1.t (p)",
-		"ALTER TABLE shop_1.t ADD CONSTRAINT fk FOREIGN KEY (p) REFERENCES shop_1.t (id)", "TRUNCATE TABLE `_copydb`.e", "DROP TABLE shop_1.t", "DROP DATABASE shop_1", "DROP DATABASE `_copydb`"} {
+	for _, q := range []string{"SET SESSION sql_log_bin = 0", "CREATE DATABASE `_copydb`", "CREATE TABLE `_copydb`.e (id INT PRIMARY KEY, v INT)", "CREATE DATABASE shop_2",
+		"CREATE TABLE shop_2.t (id INT PRIMARY KEY, p INT)", "START TRANSACTION", "SELECT * FROM `_copydb`.e LOCK IN SHARE MODE", "REPLACE INTO shop_2.t VALUES (1, 1)",
+		"INSERT INTO `_copydb`.e VALUES (1, 1) ON DUPLICATE KEY UPDATE v = 2", "DELETE FROM shop_2.t WHERE id = 2", "COMMIT", "CREATE INDEX k ON shop_2.t (p)",
+		"ALTER TABLE shop_2.t ADD CONSTRAINT fk FOREIGN KEY (p) REFERENCES shop_2.t (id)", "TRUNCATE TABLE `_copydb`.e", "DROP TABLE shop_2.t", "DROP DATABASE shop_2", "DROP DATABASE `_copydb`"} {
 		if _, err := tgt.Exec(t.Context(), q); err != nil {
 			t.Errorf("target: %s: %v", q, err)
 		}

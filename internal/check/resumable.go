@@ -92,8 +92,11 @@ func (q *history) other(ctx context.Context) error {
 	if mode != "ON" {
 		return refuse("its gtid_mode is " + mode)
 	}
-	need := strings.Join(append(slices.Clone(q.resume.MustContain), mine, q.resume.Source.LastResumable.GTIDSet), ",")
-	executed, err := q.contains(ctx, need)
+	need, known := q.seen()
+	if !known {
+		return refuse("what the snapshots have shown is not recorded, so it cannot be told whether this server has it")
+	}
+	executed, err := q.contains(ctx, strings.Join(append(need, mine), ","))
 	if err != nil {
 		return err
 	}
@@ -101,6 +104,18 @@ func (q *history) other(ctx context.Context) error {
 		return refuse("it lacks transactions of the run before")
 	}
 	return q.purged(ctx)
+}
+
+// seen returns the GTID sets that the target may hold something of. known is
+// false where snapshots were read and their upper bound was not kept.
+func (q *history) seen() (sets []string, known bool) {
+	src := &q.resume.Source
+	sets = append(slices.Clone(q.resume.MustContain), src.LastResumable.GTIDSet)
+	known = src.SnapshotStart.IsZero() || len(q.resume.MustContain) > 0
+	if src.SnapshotSeen != nil && src.SnapshotSeen.GTIDSet != "" {
+		sets, known = append(sets, src.SnapshotSeen.GTIDSet), true
+	}
+	return slices.DeleteFunc(sets, func(s string) bool { return s == "" }), known
 }
 
 func (q *history) same(ctx context.Context) error {

@@ -56,6 +56,9 @@ func (s *side) number(name string) int64 {
 
 // learn reads what nearly every check needs.
 func (s *side) learn(ctx context.Context) error {
+	if _, err := s.conn.Exec(ctx, sessionSetup); err != nil {
+		return fmt.Errorf("set up session on %s: %w", s.name, err)
+	}
 	var account string
 	if err := s.conn.QueryRow(ctx, []any{&account}, "SELECT CURRENT_USER()"); err != nil {
 		return fmt.Errorf("read account of %s: %w", s.name, err)
