@@ -172,13 +172,18 @@ func (r *run) openDDL(ctx context.Context) (*mysqlconn.Control, error) {
 
 // configure makes the tools of the attempt.
 func (r *run) configure(ctx context.Context) error {
-	var packet int64
-	if err := r.hold.QueryRow(ctx, []any{&packet}, "SELECT @@global.max_allowed_packet"); err != nil {
-		return fmt.Errorf("read max_allowed_packet of the target: %w", err)
+	// MySQL wants a privilege for this that is not demanded; chunks of some tables
+	// are smaller then.
+	_, err := r.hold.Exec(ctx, fmt.Sprintf("SET SESSION max_error_count = %d", applier.AllNotes))
+	if err != nil && mysqlconn.ErrorNumber(err) == 0 {
+		return err
+	}
+	var packet, notes int64
+	if err := r.hold.QueryRow(ctx, []any{&packet, &notes}, "SELECT @@global.max_allowed_packet, @@session.max_error_count"); err != nil {
+		return fmt.Errorf("read the limits of the target: %w", err)
 	}
 	r.write = applier.Config{Target: r.target, Version: r.facts.Target.Identity.Version, Progress: r.prog,
-		SQLLogBin: r.opt.Config.Target.SQLLogBin, MaxPacket: packet}
-	var err error
+		SQLLogBin: r.opt.Config.Target.SQLLogBin, MaxPacket: packet, MaxNotes: notes}
 	r.dump, err = dumper.New(dumper.Config{Source: r.source, Identity: r.facts.Source.Identity,
 		Rung: dumper.Rung(r.facts.Rung), Logger: r.log})
 	return err

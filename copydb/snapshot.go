@@ -131,7 +131,7 @@ func (r *run) copyTable(ctx, writes context.Context, reader *dumper.Reader, load
 	tr := r.tables[n]
 	st := r.st.Tables[tr.index]
 	job := &dumper.Job{
-		Layout: applier.NewLayout(t, applier.Method(r.facts.LoadMethod), r.write.MaxPacket),
+		Layout: applier.NewLayout(t, applier.Method(r.facts.LoadMethod), r.write),
 		Start:  st.Start, Segment: tr.segment, ChunkBytes: r.opt.Config.Snapshot.ChunkSize, TableID: st.TableID,
 	}
 	r.mu.Unlock()

@@ -30,14 +30,14 @@ type Layout struct {
 	enums   []bool
 	head    string // the statement, or its part before the rows
 	limit   int
+	notes   int64 // warnings of a statement that can be listed
 }
 
-// NewLayout lays out t for the method. maxPacket is the target's
-// max_allowed_packet.
-func NewLayout(t *table.Table, m Method, maxPacket int64) *Layout {
-	l := &Layout{Table: t, Method: m, columns: t.Stored(), limit: insertBytes}
-	if maxPacket > 0 {
-		l.limit = min(l.limit, int(maxPacket)/2)
+// NewLayout lays out t for the method and the limits of the target.
+func NewLayout(t *table.Table, m Method, to Config) *Layout {
+	l := &Layout{Table: t, Method: m, columns: t.Stored(), limit: insertBytes, notes: max(to.MaxNotes, 1)}
+	if to.MaxPacket > 0 {
+		l.limit = min(l.limit, int(to.MaxPacket)/2)
 	}
 	var names, targets, sets []string
 	for i, c := range l.columns {
@@ -87,7 +87,7 @@ func (l *Layout) SelectList() string {
 func (l *Layout) MaxRows() int64 {
 	for i := range l.Table.Columns {
 		if l.Table.Columns[i].Generated {
-			return 20_000
+			return min(l.notes, 20_000)
 		}
 	}
 	return 500_000

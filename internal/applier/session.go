@@ -17,7 +17,11 @@ type Config struct {
 	Progress  *progress.Store
 	SQLLogBin bool  // false: the target does not log what is written
 	MaxPacket int64 // the target's max_allowed_packet, bytes
+	MaxNotes  int64 // warnings of one statement that a session can list: AllNotes where it may
 }
+
+// AllNotes is the most that a server lists of the warnings of one statement.
+const AllNotes = 65535
 
 const (
 	strictMode = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
@@ -28,11 +32,14 @@ const (
 func (c Config) setup() []string {
 	out := []string{
 		"SET SESSION sql_mode = '" + strictMode + "', time_zone = '+00:00', foreign_key_checks = 0, unique_checks = 1," +
-			" innodb_lock_wait_timeout = 20, lock_wait_timeout = 20, wait_timeout = 600, net_read_timeout = 120, max_error_count = 65535",
+			" innodb_lock_wait_timeout = 20, lock_wait_timeout = 20, wait_timeout = 600, net_read_timeout = 120",
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 	}
 	if c.Version.Flavor == mysqlconn.MariaDB {
 		out = append(out, "SET SESSION check_constraint_checks = 0")
+	}
+	if c.MaxNotes == AllNotes {
+		out = append(out, fmt.Sprintf("SET SESSION max_error_count = %d", AllNotes))
 	}
 	if !c.SQLLogBin {
 		out = append(out, "SET SESSION sql_log_bin = 0")
