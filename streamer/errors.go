@@ -57,6 +57,9 @@ func (e *StopError) Error() string {
 // for every reason not to send on; only its text tells them apart.
 const dumpRefused = 1236
 
+// sameID is MariaDB's ER_SLAVE_SAME_ID.
+const sameID = 4052
+
 var gonePhrases = []string{
 	"could not find first log file", "could not find next log", "purged", "log file is not found",
 	"> file size", "impossible position", "more gtids than", "not in the master's binlog", "not in the primary's binlog",
@@ -71,7 +74,11 @@ func classify(err error) error {
 		// Its text has the event's data in it, which are values of rows.
 		return fmt.Errorf("decode %s event: unexpected content", event.Header.EventType)
 	}
-	if mysqlconn.ErrorNumber(err) != dumpRefused {
+	switch mysqlconn.ErrorNumber(err) {
+	case sameID:
+		return fmt.Errorf("%w (%w)", ErrServerIDTaken, err)
+	case dumpRefused:
+	default:
 		return err
 	}
 	text := strings.ToLower(err.Error())

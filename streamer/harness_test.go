@@ -32,6 +32,12 @@ func everyKind(t *testing.T, test func(t *testing.T, src *source), opts ...testd
 	}
 }
 
+// bothFamilies is everyKind where the kind of position does not matter.
+func bothFamilies(t *testing.T, test func(t *testing.T, src *source), opts ...testdb.Option) {
+	onKind(t, servers.MySQL, test, opts...)
+	onKind(t, servers.MariaDB118, test, opts...)
+}
+
 func onKind(t *testing.T, kind servers.Kind, test func(t *testing.T, src *source), opts ...testdb.Option) {
 	t.Run(string(kind), func(t *testing.T) { test(t, newSource(t, kind, opts...)) })
 }

@@ -95,21 +95,9 @@ func (r *reader) pass(tx *Transaction) error {
 	return err
 }
 
-// previous takes over the set that a file begins with, if none is known: it is
-// complete, unlike one that only what was read since the start adds up to.
-func (r *reader) previous(e *replication.BinlogEvent) error {
-	if r.set != nil || !r.cfg.GTIDs || r.group != nil || !r.known {
-		return nil
-	}
-	set, err := position.DecodePrevious(e.RawData[eventHeader:])
-	if err == nil {
-		r.set = set
-	}
-	return err
-}
-
-// list is previous for MariaDB: of several entries of one domain the last one
-// counts.
+// list takes over the set that a MariaDB file begins with, if none is known: it
+// is complete, unlike what was read since the start. Of several entries of one
+// domain the last one counts. MySQL's set is always known from the start.
 func (r *reader) list(e *replication.MariadbGTIDListEvent) error {
 	if r.set != nil || r.group != nil || !r.known {
 		return nil

@@ -103,7 +103,7 @@ func (r *reader) load(e *replication.BinlogEvent) error {
 		return err
 	}
 	const header = 4 + 4 + 1 + 2 + 2 + 4 + 4 + 4 + 1
-	body := e.RawData[eventHeader:]
+	body := e.RawData[eventHeader : len(e.RawData)-r.trailer]
 	st := &statement{kind: stDML, unsure: true}
 	if len(body) > header {
 		schema, status := int(body[8]), int(binary.LittleEndian.Uint16(body[11:]))
@@ -123,7 +123,10 @@ func (r *reader) xaPrepare(e *replication.BinlogEvent) error {
 	if err := r.ensure(e.Header); err != nil {
 		return err
 	}
-	body := e.RawData[eventHeader:]
+	var body []byte // empty: not one-phase
+	if generic, ok := e.Event.(*replication.GenericEvent); ok {
+		body = generic.Data
+	}
 	if len(body) > 0 && body[0] == 1 {
 		return r.end(e.Header, false)
 	}

@@ -24,6 +24,7 @@ type reader struct {
 	at  state.Position // the last boundary: file and place
 	set *position.Set  // executed at the last boundary; nil where unknown
 
+	trailer int // length of the checksum behind each event
 	group   *group
 	raw     map[*replication.RowsEvent]rawRows
 	ignored map[table.Name]bool // sequences made while we read
@@ -89,14 +90,16 @@ func (r *reader) event(e *replication.BinlogEvent) error {
 	case replication.ROTATE_EVENT:
 		return r.rotate(h, e.Event.(*replication.RotateEvent))
 	case replication.FORMAT_DESCRIPTION_EVENT:
+		r.trailer = 0
+		if e.Event.(*replication.FormatDescriptionEvent).ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32 {
+			r.trailer = replication.BinlogChecksumLength
+		}
 		return nil // where it ends is given only at the start of a file
 	case replication.HEARTBEAT_EVENT, replication.HEARTBEAT_LOG_EVENT_V2:
 		return r.heartbeat(h, e.Event.(*replication.HeartbeatEvent))
 	}
 	r.move(h)
 	switch ev := e.Event.(type) {
-	case *replication.PreviousGTIDsEvent:
-		return r.previous(e)
 	case *replication.MariadbGTIDListEvent:
 		return r.list(ev)
 	case *replication.GTIDEvent:
@@ -131,7 +134,7 @@ func (r *reader) otherEvent(e *replication.BinlogEvent) error {
 		return r.stop(table.Name{}, "", "the source lost events here (incident event)",
 			"start over: only a new copy has all rows")
 	case replication.STOP_EVENT, replication.MARIADB_BINLOG_CHECKPOINT_EVENT, replication.MARIADB_START_ENCRYPTION_EVENT,
-		replication.ROWS_QUERY_EVENT, replication.MARIADB_ANNOTATE_ROWS_EVENT,
+		replication.PREVIOUS_GTIDS_EVENT, replication.ROWS_QUERY_EVENT, replication.MARIADB_ANNOTATE_ROWS_EVENT,
 		replication.TRANSACTION_CONTEXT_EVENT, replication.VIEW_CHANGE_EVENT, replication.IGNORABLE_EVENT,
 		replication.SLAVE_EVENT:
 		return nil

@@ -182,21 +182,3 @@ func (s *Set) Library() (gomysql.GTIDSet, error) {
 	}
 	return gomysql.ParseMysqlGTIDSet(s.String())
 }
-
-// DecodePrevious reads the body of a MySQL Previous_gtids event. The library's
-// own text of it joins a source that has only tagged GTIDs to the one before.
-func DecodePrevious(body []byte) (*Set, error) {
-	got, err := gomysql.DecodeMysqlGTIDSet(body)
-	if err != nil {
-		return nil, fmt.Errorf("decode previous gtids: %w", err)
-	}
-	s := NewSet(mysqlconn.MySQL)
-	for id, tags := range *got {
-		for tag, intervals := range tags {
-			for _, in := range intervals {
-				s.addSpan(id, tag.String(), span{in.Start, in.Stop - 1})
-			}
-		}
-	}
-	return s, nil
-}
