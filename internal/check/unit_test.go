@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
@@ -130,6 +132,62 @@ func TestParseMariaDB(t *testing.T) {
 	for _, bad := range []string{"x", "0-1", "0-1-2x", "0-1-2-3"} {
 		if _, err := parseMariaDB(bad); err == nil {
 			t.Errorf("%s parses", bad)
+		}
+	}
+}
+
+func TestVersions(t *testing.T) {
+	for text, want := range map[string]Severity{"5.6.51": SeverityError, "5.7.44-log": SeverityWarning, "8.0.11": "", "9.7.4": "",
+		"10.2.44-MariaDB": SeverityError, "5.5.5-10.4.30-MariaDB": SeverityWarning, "10.5.0-MariaDB": "", "11.8.2-MariaDB": ""} {
+		v, err := mysqlconn.ParseVersion(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &runner{}
+		r.version(&side{name: "source", facts: &ServerFacts{Identity: mysqlconn.Identity{Version: v}}})
+		var got Severity
+		if len(r.found) > 0 {
+			got = r.found[0].Severity
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestRetention(t *testing.T) {
+	for _, c := range []struct {
+		variables map[string]string
+		want      time.Duration
+	}{
+		{map[string]string{"binlog_expire_logs_seconds": "60", "binlog_expire_logs_auto_purge": "ON"}, time.Minute},
+		{map[string]string{"binlog_expire_logs_seconds": "60", "binlog_expire_logs_auto_purge": "OFF"}, 0},
+		{map[string]string{"expire_logs_days": "0.5"}, 12 * time.Hour},
+		{map[string]string{"binlog_expire_logs_seconds": "0", "expire_logs_days": "0"}, 0},
+	} {
+		s := &side{facts: &ServerFacts{Variables: c.variables}}
+		if got := s.retention(); got != c.want {
+			t.Errorf("%v: %s", c.variables, got)
+		}
+	}
+}
+
+// TestUnloggedCascades: which servers carry cascades out below their log.
+func TestUnloggedCascades(t *testing.T) {
+	for _, c := range []struct {
+		version, native string
+		want            bool
+	}{{"8.4.0", "", true}, {"9.7.4", "OFF", false}, {"9.7.4", "ON", true}, {"11.8.2-MariaDB", "", true}} {
+		v, err := mysqlconn.ParseVersion(c.version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &side{facts: &ServerFacts{Identity: mysqlconn.Identity{Version: v}, Variables: map[string]string{}}}
+		if c.native != "" {
+			s.facts.Variables["innodb_native_foreign_keys"] = c.native
+		}
+		if got := s.cascadesUnlogged(); got != c.want {
+			t.Errorf("%s %s: %v", c.version, c.native, got)
 		}
 	}
 }
