@@ -1,6 +1,7 @@
 package table
 
 import (
+	"regexp"
 	"strings"
 )
 
@@ -22,6 +23,7 @@ type Item struct {
 // sql_mode: names in backquotes, strings in single quotes with backslash
 // escapes. A text without parentheses has no items.
 func ParseCreate(text string) Create {
+	text = mendForeignKeys(text)
 	open := nextOutside(text, 0, "(")
 	if open < 0 {
 		return Create{Head: text}
@@ -51,6 +53,33 @@ func ParseCreate(text string) Create {
 		i++
 	}
 	return Create{Head: text}
+}
+
+// foreignKeyLine is how the servers print a foreign key: name, columns, parent,
+// its columns, the rest.
+var foreignKeyLine = regexp.MustCompile("(?m)^  CONSTRAINT `(.*)` FOREIGN KEY \\(`(.*)`\\) REFERENCES (`.*`) \\(`(.*)`\\)(.*)$")
+
+// mendForeignKeys doubles the backquotes inside names of foreign keys and their
+// columns, which MariaDB before 11 prints as they are: its own text cannot be
+// run there.
+func mendForeignKeys(text string) string {
+	return foreignKeyLine.ReplaceAllStringFunc(text, func(line string) string {
+		f := foreignKeyLine.FindStringSubmatch(line)
+		return "  CONSTRAINT " + mendNames(f[1]) + " FOREIGN KEY (" + mendNames(f[2]) + ") REFERENCES " + f[3] + " (" + mendNames(f[4]) + ")" + f[5]
+	})
+}
+
+// mendNames takes names without their outer backquotes. One in which every run
+// of backquotes has an even length is taken to be right.
+func mendNames(list string) string {
+	names := strings.Split(list, "`, `")
+	for i, n := range names {
+		if strings.Contains(strings.ReplaceAll(n, "``", ""), "`") {
+			n = strings.ReplaceAll(n, "`", "``")
+		}
+		names[i] = "`" + n + "`"
+	}
+	return strings.Join(names, ", ")
 }
 
 // nextOutside finds the first of chars outside quotes, or -1.

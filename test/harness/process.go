@@ -18,7 +18,7 @@ const (
 	// RunTimeout bounds Run and Resume.
 	RunTimeout = 3 * time.Minute
 	pollEvery  = 10 * time.Millisecond
-	shownBytes = 12 << 10 // of each stream, when a test fails
+	shownBytes = 6 << 10 // of each stream, when a test fails
 )
 
 // Command says how a process is started.
