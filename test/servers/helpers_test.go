@@ -22,13 +22,14 @@ func readAddr(t *testing.T, out io.Reader) string {
 
 func waitClosed(t *testing.T, addr string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-tick.C {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			return
 		}
 		_ = conn.Close()
-		time.Sleep(pollInterval)
 	}
 	t.Fatal("the server lives on after its process was killed")
 }
