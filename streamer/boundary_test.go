@@ -29,6 +29,13 @@ func TestEveryBoundaryIsAStart(t *testing.T) {
 		if got := all[len(all)-1].EndPosition(); got != end {
 			t.Errorf("ends at %+v, the log at %+v", got, end)
 		}
+		got := replay(all)
+		for _, n := range []string{"t", "m"} {
+			rows := n + " " + testdb.Value(t, src.Server, "SELECT GROUP_CONCAT(id ORDER BY id) FROM a."+n)
+			if !got[rows] {
+				t.Errorf("replayed: %v, want %s", got, rows)
+			}
+		}
 		seen := 0
 		for i, tx := range all {
 			seen += len(tx.Changes)

@@ -84,7 +84,7 @@ func (l *layout) match(tm *replication.TableMapEvent) (string, error) {
 	unsigned := tm.UnsignedMap()
 	for i := range columns {
 		c, at := &columns[i], l.from[i]
-		if c.Generated {
+		if !l.needed(i) {
 			continue
 		}
 		if err := compatible(c, tm.ColumnType[at], tm.ColumnMeta[at]); err != nil {

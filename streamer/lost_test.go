@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/test/servers"
@@ -52,6 +53,7 @@ func idle(t *testing.T, cfg Config, during func(cancel context.CancelFunc)) (err
 func TestConnectionLost(t *testing.T) {
 	everyKind(t, func(t *testing.T, src *source) {
 		before := goleak.IgnoreCurrent()
+		src.exec(t, "SET GLOBAL log_output='TABLE'", "SET GLOBAL general_log=ON")
 		src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY)")
 		cfg := src.config(src.here(t), src.tables(t, "a"))
 		cfg.Heartbeat = 300 * time.Millisecond
@@ -82,6 +84,11 @@ func TestConnectionLost(t *testing.T) {
 			t.Errorf("cancelled: %v after %v", err, took)
 		}
 		hangs(t, src, cfg)
+		slowHandler(t, src, cfg)
+		// The library's own KILL may hit a stranger behind a proxy.
+		if n := testdb.Value(t, src.Server, "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'KILL%'"); n != "1" {
+			t.Errorf("%s sessions were killed, the test did one", n)
+		}
 		goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
 	}, testdb.WithFast())
 }
@@ -119,6 +126,52 @@ func hangs(t *testing.T, src *source, cfg Config) {
 	if !mysqlconn.IsConnectionLost(err) {
 		t.Errorf("server hangs from the start: %v after %v", err, took)
 	}
+}
+
+// slowHandler takes longer over a transaction than the source may be silent.
+func slowHandler(t *testing.T, src *source, cfg Config) {
+	t.Helper()
+	cfg.ServerID++
+	cfg.Start, cfg.NetworkTimeout = src.here(t), 900*time.Millisecond
+	src.exec(t, "INSERT INTO a.t VALUES (1)", "INSERT INTO a.t VALUES (2)", "INSERT INTO a.t VALUES (3)")
+	end := src.here(t)
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	err = s.Run(ctx, func(ctx context.Context, tx *Transaction) error {
+		if position.Reached(cfg.Version.Flavor, tx.EndPosition(), end) {
+			return errDone
+		}
+		select {
+		case <-time.After(1500 * time.Millisecond):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	if !errors.Is(err, errDone) {
+		t.Errorf("slow handler: %v", err)
+	}
+}
+
+// TestIdleMoves: rotations and heartbeats move the position though nothing
+// selected happens.
+func TestIdleMoves(t *testing.T) {
+	everyKind(t, func(t *testing.T, src *source) {
+		src.exec(t, "CREATE DATABASE b", "CREATE TABLE b.t (id INT)")
+		start := src.here(t)
+		src.exec(t, "INSERT INTO b.t VALUES (1)", "FLUSH BINARY LOGS")
+		end := src.here(t)
+		end.GTIDSet = "" // by file and place
+		all := read(t, src.config(start, nil), end)
+		last := all[len(all)-1]
+		if c, ok := position.Compare(last.End, end); !ok || c < 0 || len(describe(all)) != 0 || !last.CommittedAt.IsZero() {
+			t.Errorf("%+v, want at least %v", last, end) // MariaDB writes a checkpoint later
+		}
+	}, testdb.WithFast())
 }
 
 func TestRefused(t *testing.T) {

@@ -94,11 +94,11 @@ func (r *reader) checkRows(h *replication.EventHeader, e *replication.RowsEvent,
 	return nil
 }
 
-// full reports whether an image has every column but generated ones, which
-// MariaDB leaves out from 11 on where they are virtual.
+// full reports whether an image has every column that is needed. MariaDB leaves
+// out virtual ones from 11 on.
 func (l *layout) full(bitmap []byte) bool {
 	for i, at := range l.from {
-		if !l.Structure.Columns[i].Generated && bitmap[at>>3]&(1<<(at&7)) == 0 {
+		if l.needed(i) && bitmap[at>>3]&(1<<(at&7)) == 0 {
 			return false
 		}
 	}
@@ -167,13 +167,17 @@ func (tr *tracked) movesKey(before, after applier.Row) bool {
 	return false
 }
 
+// needed reports whether a column's value is: that of a generated one only to
+// find rows by.
+func (l *layout) needed(i int) bool { return !l.Structure.Columns[i].Generated || l.inKey[i] }
+
 // row renders one image in the order of the structure.
 func (r *reader) row(l *layout, values []any) (applier.Row, error) {
 	m := &r.group.memory
 	row := m.row(len(l.Structure.Columns))
 	for i := range l.Structure.Columns {
 		c := &l.Structure.Columns[i]
-		if c.Generated {
+		if !l.needed(i) {
 			continue
 		}
 		lit, err := m.literal(c, l.inKey[i], values[l.from[i]])
