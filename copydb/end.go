@@ -75,6 +75,8 @@ func (r *run) explain(ctx context.Context, err error) error {
 		e.Next = "mend the cause, then resume: " + r.resumeCommand()
 	}
 	switch {
+	case errors.Is(err, progress.ErrFormat):
+		e.Code, e.Where, e.Next = ExitState, "target", "go on with the version of the program that began the migration"
 	case errors.Is(err, progress.ErrFenced):
 		e.Code, e.Where, e.Next = ExitState, "target", "let the other run go on, or stop it and resume: "+r.resumeCommand()
 	case mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err):

@@ -214,6 +214,7 @@ func (r *run) takePositions(rec *progress.Record) {
 	src.SnapshotStart, src.TableListAt = doc.SnapshotStart, doc.TableListAt
 	src.ConsistentAt, src.SnapshotSeen, src.StopPoint = doc.ConsistentAt, doc.SnapshotSeen, doc.StopPoint
 	src.LogFingerprint = doc.LogFingerprint
+	r.highWater = rec.HighWater.GTIDSet
 	was := src.LastResumable
 	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
 	if src.LastResumable.IsZero() {
@@ -253,9 +254,11 @@ func (r *run) takeTables(rec *progress.Record) error {
 	for i := range st.Tables {
 		t := &st.Tables[i]
 		n := nameOf(t.Database, t.Table)
-		tr := &tableRun{index: i}
-		if g := rec.Ranges[n]; len(g) > 0 && !t.Start.IsZero() {
-			tr.segment, tr.begun = g[0], true
+		tr := &tableRun{index: i, segments: map[int]progress.Range{}}
+		if !t.Start.IsZero() {
+			for _, g := range rec.Ranges[n] {
+				tr.segments[g.Number] = g
+			}
 		}
 		r.tables[n] = tr
 		r.note(t, tr)
@@ -267,21 +270,30 @@ func (r *run) takeTables(rec *progress.Record) error {
 	return nil
 }
 
-// note writes into a table's state what its segment says.
+// note writes into a table's state what its segments say.
 func (r *run) note(t *state.Table, tr *tableRun) {
-	t.Rows, t.Bytes, t.Done = tr.segment.Rows, tr.segment.Bytes, nil
+	t.Rows, t.Bytes, t.Done = 0, 0, nil
+	for _, s := range tr.segments {
+		t.Rows += s.Rows
+		t.Bytes += s.Bytes
+		switch {
+		case s.Done:
+			t.Done = append(t.Done, state.Range{After: s.After, To: s.Until})
+		case len(s.To) > 0:
+			t.Done = append(t.Done, state.Range{After: s.After, To: s.To})
+		}
+	}
+	t.Done = state.MergeRanges(t.Done)
 	switch {
-	case !tr.begun:
+	case len(tr.segments) == 0:
 		if t.Status != state.TableRestart {
 			t.Status = state.TablePending
 		}
-		return
-	case len(tr.segment.To) > 0:
+	case !tr.done():
 		t.Status = state.TableCopying
 	case t.Status != state.TableIndexed:
 		t.Status = state.TableCopied
 	}
-	t.Done = []state.Range{{After: tr.segment.After, To: tr.segment.To}}
 }
 
 func (r *run) takeStructure(t *state.Table, tr *tableRun, rec *progress.Record) error {
@@ -331,7 +343,7 @@ func (r *run) restartVolatile(ctx context.Context, rec *progress.Record) error {
 		return nil
 	}
 	for n, tr := range r.tables {
-		if !tr.begun || tr.structure == nil || tr.structure.Transactional() {
+		if len(tr.segments) == 0 || tr.structure == nil || tr.structure.Transactional() {
 			continue
 		}
 		r.log.Warn("the target was restarted; a table without transactions is copied again", "table", n.String(), "engine", tr.structure.Engine)
@@ -349,7 +361,7 @@ func (r *run) restartTable(ctx context.Context, n table.Name, tr *tableRun) erro
 	r.mu.Lock()
 	t := &r.st.Tables[tr.index]
 	t.Start, t.FirstChunk, t.LastChunk, t.Structures, t.TableID = state.Position{}, nil, nil, nil, ""
-	tr.segment, tr.begun = progress.Range{}, false
+	clear(tr.segments)
 	r.note(t, tr)
 	t.Status = state.TableRestart
 	doc := *t

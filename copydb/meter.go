@@ -60,6 +60,19 @@ func (m *meter) copied(rows, bytes int64) {
 	m.touched++
 }
 
+// expect says how many more rows are to be copied, as estimated.
+func (m *meter) expect(rows int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.estimate = m.rows + rows
+}
+
+func (m *meter) bytesCopied() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bytes
+}
+
 func (m *meter) caught(transactions, changes, bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

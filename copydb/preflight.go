@@ -44,7 +44,10 @@ func (r *run) preflight(ctx context.Context, over *overtaken) (*check.Input, []c
 func (r *run) resumeInput() *check.Resume {
 	in := &check.Resume{Source: r.st.Sources[0], Created: r.st.ObjectsCreated}
 	if seen := r.st.Sources[0].SnapshotSeen; seen != nil && seen.GTIDSet != "" {
-		in.MustContain = []string{seen.GTIDSet}
+		in.MustContain = append(in.MustContain, seen.GTIDSet)
+	}
+	if r.highWater != "" {
+		in.MustContain = append(in.MustContain, r.highWater)
 	}
 	return in
 }
@@ -89,7 +92,7 @@ func countErrors(findings []check.Finding) int {
 func (r *run) plan(in *check.Input) PlanRecord {
 	f := in.Facts
 	p := PlanRecord{Tables: []PlanTable{}, Order: []string{}, LeftOut: r.leftOut(), LoadMethod: f.LoadMethod, LoadWhy: f.LoadReason,
-		Position: string(f.Rung), Threads: r.threads()}
+		Position: string(f.Rung), Threads: r.opt.Config.Snapshot.Threads}
 	for _, t := range f.Tables {
 		pt := PlanTable{Database: t.Database, Table: t.Table, Class: state.ClassConverging, Key: []string{}, Rows: t.Rows, Bytes: t.Bytes}
 		if k := t.UsableKey(); k != nil {

@@ -44,22 +44,41 @@ type run struct {
 	written  bool // something was written to the target or the state by this call
 
 	// Of one attempt.
-	hold    *mysqlconn.Control // on the target: named locks, the journal, documents
-	holdMu  sync.Mutex         // one statement at a time on hold
-	prog    *progress.Store
-	dump    *dumper.Dumper
-	write   applier.Config
-	entries int // of the journal
-	adopted bool
+	hold      *mysqlconn.Control // on the target: named locks, the journal, documents
+	holdMu    sync.Mutex         // one statement at a time on hold
+	prog      *progress.Store
+	dump      *dumper.Dumper
+	write     applier.Config
+	entries   int    // of the journal
+	highWater string // GTID set of the target's high-water
+	adopted   bool
 }
 
 // tableRun is one table of the run. Its fields are guarded by run.mu.
 type tableRun struct {
 	index     int // in state.Tables
 	structure *table.Table
-	segment   progress.Range
-	begun     bool // segment is on the target
+	segments  map[int]progress.Range // what the target has, by number
 	took      time.Duration
+}
+
+// rows is how many rows of the table the target has.
+func (t *tableRun) rows() int64 {
+	var n int64
+	for _, s := range t.segments {
+		n += s.Rows
+	}
+	return n
+}
+
+// done reports whether all of the table is copied.
+func (t *tableRun) done() bool {
+	for _, s := range t.segments {
+		if !s.Done {
+			return false
+		}
+	}
+	return len(t.segments) > 0
 }
 
 func newRun(opt Options) *run {

@@ -196,7 +196,7 @@ func (r *run) makeTable(ctx context.Context, n table.Name, t *table.Table) error
 		return &Error{Code: ExitPreflight, Where: n.String(), Message: "the table has appeared on the target",
 			Next: "drop it there, then resume: " + r.resumeCommand()}
 	}
-	if r.tables[n].begun {
+	if len(r.tables[n].segments) > 0 {
 		return nil // its rows are ours
 	}
 	if _, err := r.hold.Exec(ctx, "DROP TABLE "+n.Quoted()); err != nil {

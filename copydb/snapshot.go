@@ -9,22 +9,10 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/dumper"
-	"github.com/copydb/copydb/internal/applier"
-	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
-
-// autoThreads is how many tables are copied at once where threads is auto.
-const autoThreads = 4
-
-func (r *run) threads() int {
-	if n := r.opt.Config.Snapshot.Threads; n > 0 {
-		return n
-	}
-	return autoThreads
-}
 
 // bySize orders tables for copying: the largest first, so that none of them is
 // left alone at the end.
@@ -40,25 +28,15 @@ func asType[T error](err error) (T, bool) {
 	return e, ok
 }
 
-// copyTables copies what is left of all tables, several at once, and notes from
-// where on the target will be an image of the source.
+// copyTables copies what is left of all tables and notes from where on the
+// target will be an image of the source.
 func (r *run) copyTables(ctx context.Context) error {
 	if err := r.enter(ctx, state.PhaseSnapshot); err != nil {
 		return err
 	}
-	todo := r.uncopied()
-	queue := make(chan *table.Table, len(todo))
-	for _, t := range todo {
-		queue <- t
-	}
-	close(queue)
 	writes, cancel := r.outlive(ctx)
 	defer cancel()
-	g, gctx := group.WithContext(ctx)
-	for range min(r.threads(), len(todo)) {
-		g.Go("copy of tables", func() error { return r.copyWorker(gctx, writes, queue) })
-	}
-	if err := g.Wait(); err != nil {
+	if err := newCopier(r, writes).run(ctx); err != nil {
 		return err
 	}
 	if err := r.noteConsistent(ctx); err != nil {
@@ -67,6 +45,8 @@ func (r *run) copyTables(ctx context.Context) error {
 	return r.enter(ctx, state.PhaseCatchUp)
 }
 
+// uncopied returns the tables that are not copied, the largest first, with the
+// source's present estimates of their sizes.
 func (r *run) uncopied() []*table.Table {
 	estimates := map[table.Name]*table.Table{}
 	for _, t := range r.facts.Tables {
@@ -87,9 +67,7 @@ func (r *run) uncopied() []*table.Table {
 		}
 		out = append(out, tr.structure)
 	}
-	r.meter.mu.Lock()
-	r.meter.estimate = r.meter.rows + rows
-	r.meter.mu.Unlock()
+	r.meter.expect(rows)
 	return bySize(out)
 }
 
@@ -106,70 +84,6 @@ func (r *run) outlive(ctx context.Context) (context.Context, context.CancelFunc)
 		context.AfterFunc(out, func() { t.Stop() })
 	})
 	return out, func() { stop(); cancel(context.Canceled) }
-}
-
-func (r *run) copyWorker(ctx, writes context.Context, queue <-chan *table.Table) error {
-	reader := r.dump.NewReader()
-	defer reader.Close()
-	loader := applier.NewLoader(r.write)
-	defer loader.Close()
-	for t := range queue {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		if err := r.copyTable(ctx, writes, reader, loader, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *run) copyTable(ctx, writes context.Context, reader *dumper.Reader, loader *applier.Loader, t *table.Table) error {
-	n := t.FullName()
-	began := time.Now()
-	r.mu.Lock()
-	tr := r.tables[n]
-	st := r.st.Tables[tr.index]
-	job := &dumper.Job{
-		Layout: applier.NewLayout(t, applier.Method(r.facts.LoadMethod), r.write),
-		Start:  st.Start, Segment: tr.segment, ChunkBytes: r.opt.Config.Snapshot.ChunkSize, TableID: st.TableID,
-	}
-	r.mu.Unlock()
-	job.Began = func(seen dumper.Seen) error {
-		return r.saveTable(writes, n, func(t *state.Table) { t.FirstChunk, t.TableID = &seen.Position, seen.TableID })
-	}
-	seen, err := reader.Copy(ctx, job, func(ctx context.Context, c *applier.Chunk) error {
-		if err := loader.Load(writes, c); err != nil {
-			return err
-		}
-		r.loaded(tr, c)
-		return context.Cause(ctx)
-	})
-	if err != nil {
-		return err
-	}
-	took := time.Since(began)
-	err = r.saveTable(writes, n, func(t *state.Table) {
-		if t.FirstChunk == nil {
-			t.FirstChunk = &seen.Position
-		}
-		t.LastChunk = &seen.Position
-		tr.took += took
-	})
-	if err != nil {
-		return err
-	}
-	r.report(r.tableRecord(n))
-	return nil
-}
-
-// loaded notes a chunk that the target has committed.
-func (r *run) loaded(tr *tableRun, c *applier.Chunk) {
-	r.change(func(st *state.State) {
-		tr.segment, tr.begun = c.Range, true
-		r.note(&st.Tables[tr.index], tr)
-	})
-	r.meter.copied(c.Rows, c.Bytes)
 }
 
 // saveTable changes a table's state and keeps it on the target.

@@ -13,7 +13,9 @@ import (
 // key. The server does all comparing: bounds are values of rows that exist,
 // written as literals that the column compares like its own values.
 type chunkQuery struct {
-	head string // SELECT … FROM … FORCE INDEX (…)
+	list string // the columns
+	keys string // the key's columns
+	from string // FROM … FORCE INDEX (…)
 	tail string // ORDER BY …
 	key  []keyPart
 }
@@ -31,7 +33,7 @@ func newChunkQuery(l *applier.Layout) chunkQuery {
 	var q chunkQuery
 	list := l.SelectList()
 	fields := len(l.Columns())
-	var order []string
+	var order, keys []string
 	for _, kc := range k.Columns {
 		p := keyPart{column: t.Column(kc.Name), descending: kc.Descending, field: -1}
 		p.expression = p.column.BoundExpression()
@@ -46,13 +48,15 @@ func newChunkQuery(l *applier.Layout) chunkQuery {
 			fields++
 		}
 		q.key = append(q.key, p)
+		keys = append(keys, p.column.SelectExpression())
 		dir := ""
 		if p.descending {
 			dir = " DESC"
 		}
 		order = append(order, p.expression+dir)
 	}
-	q.head = fmt.Sprintf("SELECT %s FROM %s FORCE INDEX (%s)", list, t.Quoted(), table.Quote(k.Name))
+	q.list, q.keys = list, strings.Join(keys, ", ")
+	q.from = fmt.Sprintf(" FROM %s FORCE INDEX (%s)", t.Quoted(), table.Quote(k.Name))
 	q.tail = " ORDER BY " + strings.Join(order, ", ")
 	return q
 }
@@ -60,6 +64,15 @@ func newChunkQuery(l *applier.Layout) chunkQuery {
 // text returns the statement that reads the first limit rows of after < key <=
 // to. Empty bounds are open.
 func (q chunkQuery) text(after, to []state.Text, limit int64) string {
+	return q.build(q.list, after, to) + fmt.Sprintf(" LIMIT %d", limit)
+}
+
+// keyText returns the statement that reads the key that follows skip others.
+func (q chunkQuery) keyText(after, to []state.Text, skip int64) string {
+	return q.build(q.keys, after, to) + fmt.Sprintf(" LIMIT 1 OFFSET %d", skip)
+}
+
+func (q chunkQuery) build(list string, after, to []state.Text) string {
 	var where []string
 	if len(after) > 0 {
 		where = append(where, q.condition(after, false))
@@ -67,11 +80,11 @@ func (q chunkQuery) text(after, to []state.Text, limit int64) string {
 	if len(to) > 0 {
 		where = append(where, q.condition(to, true))
 	}
-	s := q.head
+	s := "SELECT " + list + q.from
 	if len(where) > 0 {
 		s += " WHERE " + strings.Join(where, " AND ")
 	}
-	return s + q.tail + fmt.Sprintf(" LIMIT %d", limit)
+	return s + q.tail
 }
 
 // condition compares the key with bound, as ORs of ANDs so that the index is

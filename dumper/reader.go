@@ -7,40 +7,40 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
-	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
 
-// Job is one segment of one table to read.
+// Job is one table to read.
 type Job struct {
-	Layout *applier.Layout
-	Start  state.Position // the table's start position
-	// Segment is what is done of it: reading goes on behind its To. With no rows
-	// and no To it begins behind its After.
-	Segment    progress.Range
-	ChunkBytes int64  // aim for a chunk's size as read
-	TableID    string // the engine's id of the table, where the first chunk found one
+	Layout     *applier.Layout
+	Start      state.Position // the table's start position
+	ChunkBytes int64          // aim for a chunk's size as read
 
-	// Began is called once, behind the first chunk of an untouched segment, with
-	// what was true under the table's metadata lock.
-	Began func(Seen) error
+	// Seen is called behind the first and the last chunk of each segment, with
+	// what was true under the table's metadata lock; first and last say which.
+	Seen func(seen Seen, first, last bool) error
+	// Read is called for each chunk that was read, before it is written.
+	Read func()
+	// Room waits for memory of so many bytes and returns how it is given back.
+	Room func(ctx context.Context, bytes int64) (release func(), err error)
 }
 
 // Seen is what a reader saw while a snapshot held the table's metadata lock.
 type Seen struct {
 	Position state.Position // the end of the binary log then
-	TableID  string
+	TableID  string         // the engine's id of the table; "" where it cannot be had
 }
 
 // Reader reads chunks over one session. It belongs to one goroutine.
 type Reader struct {
 	d       *Dumper
 	session *mysqlconn.Session
-	used    time.Time // when the session was used last
-	chunk   applier.Chunk
+	used    time.Time         // when the session was used last
+	chunks  [2]*applier.Chunk // one is read while the other is written
 }
 
 // idleLimit is how long a session may wait for the writer before another one is
@@ -48,7 +48,9 @@ type Reader struct {
 const idleLimit = 30 * time.Second
 
 // NewReader opens nothing.
-func (d *Dumper) NewReader() *Reader { return &Reader{d: d} }
+func (d *Dumper) NewReader() *Reader {
+	return &Reader{d: d, chunks: [2]*applier.Chunk{{}, {}}}
+}
 
 // Close ends the session and with it the snapshot that may be open on it.
 func (r *Reader) Close() error {
@@ -59,79 +61,144 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// Copy reads the job's segment to its end, chunk by chunk, each in a snapshot
-// transaction of its own that has ended before write is called. It returns what
-// was seen with the last chunk. The chunk belongs to write until it returns.
-func (r *Reader) Copy(ctx context.Context, job *Job, write func(context.Context, *applier.Chunk) error) (Seen, error) {
-	q := newChunkQuery(job.Layout)
-	size := newSizer(job)
-	seg := job.Segment
-	for first := seg.Rows == 0 && len(seg.To) == 0; ; first = false {
-		after := seg.To
-		if len(after) == 0 {
-			after = seg.After
-		}
-		end, seen, err := r.readChunk(ctx, job, q, after, size, first)
-		if err != nil {
-			r.Close()
-			return Seen{}, fmt.Errorf("read chunk of %s: %w", job.Layout.Table, err)
-		}
-		c := &r.chunk
-		size.learn(c)
-		seg.Rows += c.Rows
-		seg.Bytes += c.Bytes
-		seg.To = end
-		c.Range = seg
+// open sees to a session that is fit for use.
+func (r *Reader) open(ctx context.Context, job *Job) (err error) {
+	if time.Since(r.used) > idleLimit {
+		r.Close()
+	}
+	if r.session == nil {
+		r.session, err = r.d.openSession(ctx, job.Start)
+	}
+	r.used = time.Now()
+	return err
+}
+
+// readChunk is a chunk on its way to the writer, with the memory it holds.
+type readChunk struct {
+	chunk   *applier.Chunk
+	release func()
+}
+
+// Copy reads a segment to its end, chunk by chunk, each in a snapshot
+// transaction of its own that has ended before write is called with it; the
+// next one is read meanwhile. A chunk belongs to write until it returns.
+func (r *Reader) Copy(ctx context.Context, job *Job, s *Segment, write func(context.Context, *applier.Chunk) error) error {
+	free := make(chan *applier.Chunk, len(r.chunks))
+	for _, c := range r.chunks {
+		free <- c
+	}
+	full := make(chan readChunk)
+	g, ctx := group.WithContext(ctx)
+	g.Go("reader of a table", func() error {
+		defer close(full)
+		return r.readAll(ctx, job, s, free, full)
+	})
+	g.Go("writer of a table", func() error {
 		name := job.Layout.Table.String()
-		if err := hold.Point(ctx, "chunk_read:"+name); err != nil {
-			return Seen{}, err
-		}
-		if first && job.Began != nil {
-			if err := job.Began(seen); err != nil {
-				return Seen{}, err
+		for c := range full {
+			err := write(ctx, c.chunk)
+			c.release()
+			if err != nil {
+				return err
 			}
+			if err := hold.Point(ctx, "chunk_written:"+name); err != nil {
+				return err
+			}
+			free <- c.chunk
 		}
-		if err := write(ctx, c); err != nil {
-			return Seen{}, err
+		return nil
+	})
+	err := g.Wait()
+	if err != nil {
+		r.Close()
+	}
+	return err
+}
+
+// readAll reads the segment's chunks into free ones and passes them on.
+func (r *Reader) readAll(ctx context.Context, job *Job, s *Segment, free <-chan *applier.Chunk, full chan<- readChunk) error {
+	q := newChunkQuery(job.Layout)
+	size := newSizer(job, s)
+	name := job.Layout.Table.String()
+	for done := false; !done; {
+		var c *applier.Chunk
+		select {
+		case c = <-free:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
-		if err := hold.Point(ctx, "chunk_written:"+name); err != nil {
-			return Seen{}, err
+		release, err := job.Room(ctx, size.room())
+		if err != nil {
+			return err
 		}
-		if len(end) == 0 {
-			return seen, nil
+		if done, err = r.next(ctx, job, q, s, size, c); err != nil {
+			release()
+			return fmt.Errorf("read chunk of %s: %w", name, err)
+		}
+		job.Read()
+		if err := hold.Point(ctx, "chunk_read:"+name); err != nil {
+			release()
+			return err
+		}
+		select {
+		case full <- readChunk{c, release}:
+		case <-ctx.Done():
+			release()
+			return context.Cause(ctx)
 		}
 	}
+	return nil
+}
+
+// next reads the segment's next chunk into c. It reports whether the segment's
+// end was reached.
+func (r *Reader) next(ctx context.Context, job *Job, q chunkQuery, s *Segment, size *sizer, c *applier.Chunk) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.read.Rows == 0 && len(s.read.To) == 0
+	c.Reset(job.Layout)
+	end, seen, err := r.readChunk(ctx, job, q, s, size.rows(), size.full(), c, first)
+	if err == nil && seen != nil {
+		err = job.Seen(*seen, first, len(end) == 0)
+	}
+	if err != nil {
+		r.Close()
+		return false, err
+	}
+	size.learn(c)
+	s.read.Rows += c.Rows
+	s.read.Bytes += c.Bytes
+	s.read.To, s.read.Done = end, len(end) == 0
+	if s.read.Done {
+		s.read.To = s.read.Until
+		s.setRest(0)
+	} else {
+		s.took(c.Rows)
+	}
+	c.Range = s.read
+	return s.read.Done, nil
 }
 
 // errFull ends a query whose rows are larger than was expected.
 var errFull = errors.New("chunk is full")
 
-// readChunk reads one chunk into r.chunk and returns its last key: empty where
-// the table's end was reached. Its caller closes the session after an error,
-// which ends the snapshot.
-func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, after []state.Text, size *sizer, first bool) (end []state.Text, seen Seen, err error) {
-	if time.Since(r.used) > idleLimit {
-		r.Close()
+// readChunk reads one chunk and returns its last key: empty where the segment's
+// end was reached. Its caller closes the session after an error, which ends the
+// snapshot.
+func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, s *Segment, limit int64, full int, c *applier.Chunk, first bool) (end []state.Text, seen *Seen, err error) {
+	if err := r.open(ctx, job); err != nil {
+		return nil, nil, err
 	}
-	if r.session == nil {
-		if r.session, err = r.d.openSession(ctx, job.Start); err != nil {
-			return nil, seen, err
-		}
-	}
-	defer func() { r.used = time.Now() }()
-	c := &r.chunk
-	c.Reset(job.Layout)
 	if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
-		return nil, seen, fmt.Errorf("open a snapshot: %w", err)
+		return nil, nil, fmt.Errorf("open a snapshot: %w", err)
 	}
-	limit := size.rows()
 	columns := len(job.Layout.Columns())
-	err = r.session.Query(ctx, q.text(after, nil, limit), func(fields [][]byte) error {
+	err = r.session.Query(ctx, q.text(s.after(), s.read.Until, limit), func(fields [][]byte) error {
 		c.Append(fields[:columns])
-		if c.Rows == limit || c.Size() >= size.full() {
+		if c.Rows == limit || c.Size() >= full {
 			end = q.bound(fields)
 		}
-		if c.Size() >= size.full() && c.Rows < limit {
+		if c.Size() >= full && c.Rows < limit {
 			return errFull
 		}
 		return nil
@@ -139,51 +206,48 @@ func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, after []
 	switch {
 	case errors.Is(err, errFull):
 		// The rest of the result is not wanted: the connection was cut, and the
-		// server ends the snapshot with it. The check comes with the next chunk.
+		// server ends the snapshot with it. The structure is compared with the next
+		// chunk.
 		r.Close()
-		return end, seen, nil
+		return end, nil, nil
 	case mysqlconn.IsTableChanged(err), mysqlconn.IsTableGone(err):
-		return nil, seen, &ChangedError{job.Layout.Table.FullName(), err.Error()}
+		return nil, nil, &ChangedError{job.Layout.Table.FullName(), err.Error()}
 	case err != nil:
-		return nil, seen, err
+		return nil, nil, err
 	}
 	if seen, err = r.look(ctx, job, first, len(end) == 0); err != nil {
-		return nil, seen, err
+		return nil, nil, err
 	}
 	if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
-		return nil, seen, fmt.Errorf("end the snapshot: %w", err)
+		return nil, nil, fmt.Errorf("end the snapshot: %w", err)
 	}
+	r.used = time.Now()
 	return end, seen, nil
 }
 
 // look compares the table with what it was at its start position, while the
-// snapshot still holds its metadata lock.
-func (r *Reader) look(ctx context.Context, job *Job, first, last bool) (Seen, error) {
+// snapshot still holds its metadata lock. It returns what else is to be noted
+// of a first or last chunk, else nil.
+func (r *Reader) look(ctx context.Context, job *Job, first, last bool) (*Seen, error) {
 	t := job.Layout.Table
 	text, err := table.ShowCreate(ctx, r.session, t.FullName())
 	if err != nil {
-		return Seen{}, err
+		return nil, err
 	}
 	if !table.SameCreate(text, string(t.Create)) {
-		return Seen{}, &ChangedError{t.FullName(), "its structure is another one"}
+		return nil, &ChangedError{t.FullName(), "its structure is another one"}
 	}
 	if !first && !last {
-		return Seen{}, nil
+		return nil, nil
 	}
-	var seen Seen
+	seen := &Seen{}
 	if seen.Position, err = Status(ctx, r.session, r.d.cfg.Identity.Version); err != nil {
-		return Seen{}, err
+		return nil, err
 	}
-	if first && last {
-		return seen, nil // one chunk: one snapshot
-	}
-	if seen.TableID, err = r.d.tableID(ctx, r.session, t); err != nil {
-		return Seen{}, err
-	}
-	if first {
-		job.TableID = seen.TableID
-	} else if seen.TableID != "" && job.TableID != "" && seen.TableID != job.TableID {
-		return Seen{}, &ChangedError{t.FullName(), "it is another table under the same name, or was emptied or rebuilt"}
+	if !first || !last { // else one chunk: one snapshot
+		if seen.TableID, err = r.d.tableID(ctx, r.session, t); err != nil {
+			return nil, err
+		}
 	}
 	return seen, nil
 }

@@ -19,12 +19,12 @@ type sizer struct {
 	most    int64 // rows
 }
 
-func newSizer(job *Job) *sizer {
+func newSizer(job *Job, seg *Segment) *sizer {
 	s := &sizer{aim: max(job.ChunkBytes, 1), most: job.Layout.MaxRows()}
 	t := job.Layout.Table
 	switch {
-	case job.Segment.Rows > 0:
-		s.average, s.learned = float64(job.Segment.Bytes)/float64(job.Segment.Rows), true
+	case seg.read.Rows > 0:
+		s.average, s.learned = float64(seg.read.Bytes)/float64(seg.read.Rows), true
 	case t.Rows > 0:
 		s.average = float64(t.Bytes) / float64(t.Rows)
 	}
@@ -45,6 +45,10 @@ func (s *sizer) rows() int64 {
 
 // full is the size in memory at which a chunk is ended whatever was asked for.
 func (s *sizer) full() int { return int(max(2*s.aim, minFullBytes)) }
+
+// room is how much memory the next chunk is expected to take: rows that are
+// larger than a chunk count as they were.
+func (s *sizer) room() int64 { return max(s.aim+s.aim/2, int64(2*s.average)) }
 
 // learn takes in what a chunk was like; recent chunks count more.
 func (s *sizer) learn(c *applier.Chunk) {

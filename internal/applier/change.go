@@ -27,7 +27,8 @@ func (o Op) String() string {
 
 // Row is one image of a row: for each column of the structure, in its order,
 // the value as an SQL literal for a session with binary character set, time_zone
-// +00:00 and backslash escapes. It is nil for generated columns.
+// +00:00 and backslash escapes. It is nil for generated columns, unless the key
+// that rows are found by has them.
 type Row [][]byte
 
 // Change is one changed row of a selected table.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/progress"
+	"github.com/copydb/copydb/internal/table"
 )
 
 // conflictTries is how often a transaction that met a deadlock or gave up on a
@@ -129,4 +131,21 @@ func insert(ctx context.Context, s *mysqlconn.Session, c *Chunk) error {
 		return fmt.Errorf("the target wrote %d of %d rows", affected, c.Rows)
 	}
 	return nil
+}
+
+// Split notes that a segment was cut in two; see progress.Store.SplitSQL.
+func (c Config) Split(ctx context.Context, n table.Name, first, part progress.Range) error {
+	s, err := c.OpenSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return c.inTransaction(ctx, s, func() error {
+		for _, q := range c.Progress.SplitSQL(n, first, part) {
+			if _, err := s.Exec(ctx, q); err != nil {
+				return fmt.Errorf("note the cut of a segment of %s: %w", n, err)
+			}
+		}
+		return nil
+	})
 }

@@ -63,7 +63,13 @@ func arrived(name string) int {
 
 // ChunkRows returns how many rows a chunk may have at most, from
 // COPYDB_TEST_CHUNK_ROWS; 0 for no such limit.
-func ChunkRows() int64 {
-	n, _ := strconv.ParseInt(os.Getenv("COPYDB_TEST_CHUNK_ROWS"), 10, 64)
+func ChunkRows() int64 { return number("COPYDB_TEST_CHUNK_ROWS") }
+
+// CutRows returns how many rows must be left of a segment for another worker to
+// take half of it, from COPYDB_TEST_CUT_ROWS; 0 for the usual number.
+func CutRows() int64 { return number("COPYDB_TEST_CUT_ROWS") }
+
+func number(name string) int64 {
+	n, _ := strconv.ParseInt(os.Getenv(name), 10, 64)
 	return n
 }

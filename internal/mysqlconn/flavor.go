@@ -85,8 +85,11 @@ func (v Version) BinlogStatusQuery() string {
 
 // ReplicasQuery is the statement that lists the registered replicas.
 func (v Version) ReplicasQuery() string {
-	if v.AtLeast(MySQL, 8, 0, 22) || v.AtLeast(MariaDB, 10, 5, 1) {
+	switch {
+	case v.AtLeast(MySQL, 8, 0, 22):
 		return "SHOW REPLICAS"
+	case v.AtLeast(MariaDB, 10, 5, 1):
+		return "SHOW REPLICA HOSTS"
 	}
 	return "SHOW SLAVE HOSTS"
 }

@@ -2,6 +2,8 @@ package progress
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
@@ -15,6 +17,9 @@ const Database = "_copydb"
 // sql_require_primary_key is content.
 var tables = []string{
 	"CREATE DATABASE IF NOT EXISTS `_copydb` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+	`CREATE TABLE IF NOT EXISTS _copydb.format (
+		version INT NOT NULL PRIMARY KEY
+	) ENGINE=InnoDB`,
 	`CREATE TABLE IF NOT EXISTS _copydb.epoch (
 		migration VARBINARY(32) NOT NULL PRIMARY KEY,
 		epoch BIGINT UNSIGNED NOT NULL,
@@ -42,6 +47,8 @@ var tables = []string{
 		number INT NOT NULL,
 		range_after LONGBLOB NOT NULL,
 		range_to LONGBLOB NOT NULL,
+		range_until LONGBLOB NOT NULL,
+		done TINYINT NOT NULL,
 		row_count BIGINT NOT NULL,
 		byte_count BIGINT NOT NULL,
 		PRIMARY KEY (migration, table_key, number)
@@ -63,15 +70,33 @@ var tables = []string{
 	) ENGINE=InnoDB`,
 }
 
+// formatVersion is the version of the database's tables that this program
+// writes.
+const formatVersion = 1
+
+// ErrFormat is returned where the database was made by another version of the
+// program whose tables this one does not know.
+var ErrFormat = errors.New("the target's " + Database + " is of another format")
+
 // Exists reports whether the target has the database with all that is in it.
 func Exists(ctx context.Context, c *mysqlconn.Control) (bool, error) {
 	var n int
 	err := c.QueryRow(ctx, []any{&n}, "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '_copydb'"+
-		" AND TABLE_NAME IN ('epoch', 'migration', 'tables', 'ranges', 'journal', 'structures')")
+		" AND TABLE_NAME IN ('format', 'epoch', 'migration', 'tables', 'ranges', 'journal', 'structures')")
 	if err != nil {
 		return false, fmt.Errorf("look for %s on the target: %w", Database, err)
 	}
-	return n == len(tables)-1, nil
+	if n != len(tables)-1 {
+		return false, nil
+	}
+	var v sql.NullInt64
+	if err := c.QueryRow(ctx, []any{&v}, "SELECT MAX(version) FROM _copydb.format"); err != nil {
+		return false, fmt.Errorf("read the format of %s on the target: %w", Database, err)
+	}
+	if v.Valid && v.Int64 != formatVersion {
+		return false, fmt.Errorf("%w (%d; this program writes %d)", ErrFormat, v.Int64, formatVersion)
+	}
+	return v.Valid, nil
 }
 
 // Ensure makes the database where it is not there.
@@ -80,6 +105,9 @@ func Ensure(ctx context.Context, c *mysqlconn.Control) error {
 		if _, err := c.Exec(ctx, q); err != nil {
 			return fmt.Errorf("make %s on the target: %w", Database, err)
 		}
+	}
+	if _, err := c.Exec(ctx, "INSERT IGNORE INTO _copydb.format (version) VALUES (?)", formatVersion); err != nil {
+		return fmt.Errorf("note the format of %s on the target: %w", Database, err)
 	}
 	return nil
 }

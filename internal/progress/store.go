@@ -49,12 +49,15 @@ type Record struct {
 	Structures map[string]json.RawMessage
 }
 
-// Range is a finished range of one table. Number is the worker's segment: it
-// grows at its end. An empty To means that the table's end was reached.
+// Range is one segment of a table's keys: After < key <= Until, of which After <
+// key <= To is on the target. Empty bounds are open; To is empty while nothing
+// is there, and, where Until is open, once everything is.
 type Range struct {
 	Number int
 	After  []state.Text
 	To     []state.Text
+	Until  []state.Text
+	Done   bool // the whole segment is there
 	Rows   int64
 	Bytes  int64
 }
@@ -160,18 +163,18 @@ func (r *Record) loadTables(ctx context.Context, c *mysqlconn.Control, migration
 
 func (r *Record) loadRanges(ctx context.Context, c *mysqlconn.Control, migration string) error {
 	return query(ctx, c, "ranges", func(rows *sql.Rows) error {
-		var db, name, after, to []byte
+		var db, name, after, to, until []byte
 		var g Range
-		if err := rows.Scan(&db, &name, &g.Number, &after, &to, &g.Rows, &g.Bytes); err != nil {
+		if err := rows.Scan(&db, &name, &g.Number, &after, &to, &until, &g.Done, &g.Rows, &g.Bytes); err != nil {
 			return err
 		}
-		if err := errors.Join(json.Unmarshal(after, &g.After), json.Unmarshal(to, &g.To)); err != nil {
+		if err := errors.Join(json.Unmarshal(after, &g.After), json.Unmarshal(to, &g.To), json.Unmarshal(until, &g.Until)); err != nil {
 			return err
 		}
 		n := table.Name{Database: string(db), Table: string(name)}
 		r.Ranges[n] = append(r.Ranges[n], g)
 		return nil
-	}, "SELECT t.database_name, t.table_name, r.number, r.range_after, r.range_to, r.row_count, r.byte_count"+
+	}, "SELECT t.database_name, t.table_name, r.number, r.range_after, r.range_to, r.range_until, r.done, r.row_count, r.byte_count"+
 		" FROM _copydb.ranges r JOIN _copydb.tables t ON t.migration = r.migration AND t.table_key = r.table_key"+
 		" WHERE r.migration = ? ORDER BY r.table_key, r.number", migration)
 }

@@ -26,19 +26,39 @@ func (s *Store) CheckFence(row [][]byte) error {
 	return nil
 }
 
-// RangeSQL is the statement that notes a finished range with its whole content
-// so far. It runs in the transaction that wrote the range's last rows.
+// RangeSQL is the statement that notes how far a segment is. It runs in the
+// transaction that wrote the segment's last rows. Until is written with the
+// first note only: SplitSQL moves it.
 func (s *Store) RangeSQL(n table.Name, r Range) string {
-	q := []byte("REPLACE INTO _copydb.ranges (migration, table_key, number, range_after, range_to, row_count, byte_count) VALUES ('")
+	q := s.insertRange(n, r)
+	q = table.AppendHex(append(q, " ON DUPLICATE KEY UPDATE range_to = "...), blob(r.To))
+	return string(fmt.Appendf(q, ", done = %d, row_count = %d, byte_count = %d", bit(r.Done), r.Rows, r.Bytes))
+}
+
+// SplitSQL are the statements that cut a segment in two: first keeps its number
+// and gets a new Until, part is the rest. They run in one transaction.
+func (s *Store) SplitSQL(n table.Name, first, part Range) []string {
+	q := s.insertRange(n, first)
+	q = table.AppendHex(append(q, " ON DUPLICATE KEY UPDATE range_until = "...), blob(first.Until))
+	return []string{string(q), string(s.insertRange(n, part))}
+}
+
+func (s *Store) insertRange(n table.Name, r Range) []byte {
+	q := []byte("INSERT INTO _copydb.ranges (migration, table_key, number, range_after, range_to, range_until, done, row_count, byte_count) VALUES ('")
 	q = append(q, s.Migration...)
 	q = table.AppendHex(append(q, "', "...), []byte(tableKey(n)))
-	q = append(q, ", "...)
-	q = strconv.AppendInt(q, int64(r.Number), 10)
-	q = table.AppendHex(append(q, ", "...), blob(r.After))
-	q = table.AppendHex(append(q, ", "...), blob(r.To))
-	q = strconv.AppendInt(append(q, ", "...), r.Rows, 10)
-	q = strconv.AppendInt(append(q, ", "...), r.Bytes, 10)
-	return string(append(q, ')'))
+	q = fmt.Appendf(q, ", %d", r.Number)
+	for _, bound := range [][]state.Text{r.After, r.To, r.Until} {
+		q = table.AppendHex(append(q, ", "...), blob(bound))
+	}
+	return fmt.Appendf(q, ", %d, %d, %d)", bit(r.Done), r.Rows, r.Bytes)
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // WaterSQL is the statement that moves the positions. It runs in the

@@ -1,0 +1,287 @@
+package copydb
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/copydb/copydb/dumper"
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/internal/progress"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+	"golang.org/x/sync/semaphore"
+)
+
+// chunkMemory bounds the rows in memory of all workers, in bytes.
+const chunkMemory = 192 << 20
+
+// copier shares the tables out among workers: each takes the largest that
+// nobody has begun; where none is left, half of what is left of the largest
+// under way.
+type copier struct {
+	r      *run
+	writes context.Context //nolint:containedctx // outlives the readers' by design; see run.outlive
+	room   *semaphore.Weighted
+
+	mu     sync.Mutex
+	change *sync.Cond // work was taken, read, or done
+	todo   []*piece   // nobody works at these
+	active map[*piece]bool
+	ended  bool // the context has ended
+}
+
+// piece is one segment of one table, for one worker.
+type piece struct {
+	table   *copying
+	segment *dumper.Segment
+}
+
+// copying is one table under way.
+type copying struct {
+	name  table.Name
+	job   *dumper.Job
+	began time.Time
+	next  int // number of the next segment
+}
+
+func newCopier(r *run, writes context.Context) *copier {
+	c := &copier{r: r, writes: writes, room: semaphore.NewWeighted(chunkMemory), active: map[*piece]bool{}}
+	c.change = sync.NewCond(&c.mu)
+	for _, t := range r.uncopied() {
+		c.addTable(t)
+	}
+	return c
+}
+
+// addTable puts what is left of a table on the list.
+func (c *copier) addTable(t *table.Table) {
+	n := t.FullName()
+	cp := &copying{name: n}
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	tr := c.r.tables[n]
+	cp.job = &dumper.Job{
+		Layout: applier.NewLayout(t, applier.Method(c.r.facts.LoadMethod), c.r.write),
+		Start:  c.r.st.Tables[tr.index].Start, ChunkBytes: c.r.opt.Config.Snapshot.ChunkSize,
+		Room: c.roomFor, Read: c.changed,
+		Seen: func(seen dumper.Seen, first, last bool) error { return c.seen(n, seen, first, last) },
+	}
+	rest := max(t.Rows-tr.rows(), 0)
+	if len(tr.segments) == 0 {
+		c.todo = append(c.todo, &piece{cp, dumper.NewSegment(progress.Range{}, rest)})
+		cp.next = 1
+		return
+	}
+	for number, s := range tr.segments {
+		cp.next = max(cp.next, number+1)
+		if !s.Done {
+			c.todo = append(c.todo, &piece{cp, dumper.NewSegment(s, rest/int64(len(tr.segments)))})
+		}
+	}
+}
+
+func (c *copier) roomFor(ctx context.Context, n int64) (func(), error) {
+	n = min(n, chunkMemory)
+	if err := c.room.Acquire(ctx, n); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { c.room.Release(n) }, nil
+}
+
+// changed wakes workers that wait for something to do.
+func (c *copier) changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.change.Broadcast()
+}
+
+// run copies everything on the list.
+func (c *copier) run(ctx context.Context) error {
+	g, ctx := group.WithContext(ctx)
+	defer context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ended = true
+		c.change.Broadcast()
+	})()
+	tune := newTuner(c.r.opt.Config.Snapshot.Threads, c.r.meter.bytesCopied)
+	start := func() { g.Go("copy of tables", func() error { return c.work(ctx) }) }
+	for range tune.first() {
+		start()
+	}
+	g.Go("number of workers", func() error { return tune.run(ctx, c.idle, start) })
+	return g.Wait()
+}
+
+// idle reports whether no work is left to give out.
+func (c *copier) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended || len(c.todo) == 0 && len(c.active) == 0
+}
+
+// work is one worker.
+func (c *copier) work(ctx context.Context) error {
+	reader := c.r.dump.NewReader()
+	defer reader.Close()
+	loader := applier.NewLoader(c.r.write)
+	defer loader.Close()
+	for {
+		p, err := c.take(ctx, reader)
+		if err != nil || p == nil {
+			return err
+		}
+		err = c.copy(ctx, reader, loader, p)
+		c.mu.Lock()
+		delete(c.active, p)
+		c.change.Broadcast()
+		c.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take returns the next piece for a worker: from the list, or cut off from
+// another's; nil where all is done.
+func (c *copier) take(ctx context.Context, reader *dumper.Reader) (*piece, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		switch {
+		case c.ended:
+			return nil, context.Cause(ctx)
+		case len(c.todo) > 0:
+			p := c.todo[0]
+			c.todo = c.todo[1:]
+			if p.table.began.IsZero() {
+				p.table.began = time.Now()
+			}
+			c.active[p] = true
+			return p, nil
+		case len(c.active) == 0:
+			return nil, nil
+		}
+		if p := c.largest(); p != nil {
+			part, err := c.cut(ctx, reader, p)
+			if err != nil {
+				return nil, err
+			}
+			if part != nil {
+				c.active[part] = true
+				return part, nil
+			}
+			continue
+		}
+		c.change.Wait()
+	}
+}
+
+func (c *copier) largest() *piece {
+	var best *piece
+	for p := range c.active {
+		if p.segment.Cuttable() && (best == nil || p.segment.Rest() > best.segment.Rest()) {
+			best = p
+		}
+	}
+	return best
+}
+
+// cut takes the upper half of what is left of p. The list is not locked
+// meanwhile.
+func (c *copier) cut(ctx context.Context, reader *dumper.Reader, p *piece) (*piece, error) {
+	number := p.table.next
+	p.table.next++
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	seg, err := reader.Cut(ctx, p.table.job, p.segment, number, func(first, part progress.Range) error {
+		if err := c.r.write.Split(c.writes, p.table.name, first, part); err != nil {
+			return err
+		}
+		c.r.change(func(st *state.State) {
+			tr := c.r.tables[p.table.name]
+			// What is committed of the first part may lie behind what is read.
+			if committed, ok := tr.segments[first.Number]; ok {
+				committed.Until = first.Until
+				first = committed
+			} else {
+				first = progress.Range{Number: first.Number, After: first.After, Until: first.Until}
+			}
+			tr.segments[first.Number], tr.segments[part.Number] = first, part
+			c.r.note(&st.Tables[tr.index], tr)
+		})
+		return nil
+	})
+	if err != nil || seg == nil {
+		return nil, err
+	}
+	return &piece{p.table, seg}, nil
+}
+
+// copy copies one piece to its end.
+func (c *copier) copy(ctx context.Context, reader *dumper.Reader, loader *applier.Loader, p *piece) error {
+	n := p.table.name
+	err := reader.Copy(ctx, p.table.job, p.segment, func(ctx context.Context, ch *applier.Chunk) error {
+		if err := loader.Load(c.writes, ch); err != nil {
+			return err
+		}
+		c.loaded(n, ch)
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	c.r.mu.Lock()
+	tr := c.r.tables[n]
+	done := tr.done()
+	if done {
+		tr.took += time.Since(p.table.began)
+	}
+	c.r.mu.Unlock()
+	if done {
+		c.r.report(c.r.tableRecord(n))
+	}
+	return nil
+}
+
+// loaded notes a chunk that the target has committed.
+func (c *copier) loaded(n table.Name, ch *applier.Chunk) {
+	c.r.change(func(st *state.State) {
+		tr := c.r.tables[n]
+		g := ch.Range
+		if known, ok := tr.segments[g.Number]; ok {
+			g.Until = known.Until // the chunk may have been read before a cut
+		}
+		tr.segments[g.Number] = g
+		c.r.note(&st.Tables[tr.index], tr)
+	})
+	c.r.meter.copied(ch.Rows, ch.Bytes)
+}
+
+// seen notes what was true under the table's metadata lock: at its first chunk,
+// and at the latest chunk that ended a segment.
+func (c *copier) seen(n table.Name, seen dumper.Seen, first, last bool) error {
+	c.r.mu.Lock()
+	t := c.r.st.Tables[c.r.tables[n].index]
+	c.r.mu.Unlock()
+	if t.TableID != "" && seen.TableID != "" && t.TableID != seen.TableID {
+		return &dumper.ChangedError{Table: n, What: "it is another table under the same name, or was emptied or rebuilt"}
+	}
+	first = first && t.FirstChunk == nil
+	if !first && !last {
+		return nil
+	}
+	return c.r.saveTable(c.writes, n, func(t *state.Table) {
+		if first || t.FirstChunk == nil {
+			t.FirstChunk = &seen.Position
+		}
+		if t.TableID == "" {
+			t.TableID = seen.TableID
+		}
+		if last {
+			t.LastChunk = &seen.Position
+		}
+	})
+}
