@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
-	"github.com/go-sql-driver/mysql"
 )
 
 // sessionSetup keeps a look at a table from waiting behind a schema change.
@@ -83,7 +82,7 @@ func whyRefused(cfg mysqlconn.Config, err error) (message, fix string) {
 		return "the server wants encryption", "set {side}.tls.mode to required"
 	}
 	switch {
-	case errors.Is(err, mysql.ErrNoTLS) || errors.As(err, &hello) || errors.As(err, &verify) || errors.As(err, &authority) ||
+	case mysqlconn.IsWithoutTLS(err) || errors.As(err, &hello) || errors.As(err, &verify) || errors.As(err, &authority) ||
 		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: "):
 		return "TLS failed: " + cause(err), "set {side}.tls.mode to preferred or disabled, or enable TLS on the server"
 	case errors.As(err, &dns):

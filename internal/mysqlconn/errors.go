@@ -72,6 +72,9 @@ func IsAccessDenied(err error) bool {
 	return isNumber(err, 1044, 1045, 1142, 1143, 1227, 1370, 1698, 3118, 4151)
 }
 
+// IsWithoutTLS reports a server that offers no encryption where it is wanted.
+func IsWithoutTLS(err error) bool { return errors.Is(err, mysql.ErrNoTLS) }
+
 // IsTableGone reports a table, view or database that is not there.
 func IsTableGone(err error) bool { return isNumber(err, 1146, 1049, 1051, 1109) }
 

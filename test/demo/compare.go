@@ -57,7 +57,7 @@ func digestOf(ctx context.Context, db *sql.DB, name string) (digest, error) {
 	}
 	table := shopDatabase + "." + name
 	// The sum of 48 bits of each row's hash cannot overflow a DECIMAL.
-	err = db.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(LPAD(HEX(SUM(CAST(CONV(LEFT(SHA2(CONCAT_WS('|', "+columns+"), 256), 12), 16, 10) AS UNSIGNED)) % 18446744073709551557), 16, '0'), '')"+
+	err = db.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(LPAD(SUM(CAST(CONV(LEFT(SHA2(CONCAT_WS('|', "+columns+"), 256), 12), 16, 10) AS UNSIGNED)) % 1000000000000037, 16, '0'), '')"+
 		" FROM "+table).Scan(&d.rows, &d.sum)
 	if err != nil {
 		return d, err
