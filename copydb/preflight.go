@@ -3,9 +3,11 @@ package copydb
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/copydb/copydb/internal/check"
 	"github.com/copydb/copydb/internal/pattern"
+	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
@@ -26,6 +28,7 @@ func (r *run) preflight(ctx context.Context, over *overtaken) (*check.Input, []c
 	}
 	if r.adopted {
 		in.Resume = r.resumeInput()
+		in.Resume.Created = append(slices.Clone(in.Resume.Created), r.journaled(ctx)...)
 	}
 	if over != nil {
 		in.Replaced = over.created
@@ -50,6 +53,25 @@ func (r *run) resumeInput() *check.Resume {
 		in.MustContain = append(in.MustContain, r.highWater)
 	}
 	return in
+}
+
+// journaled returns what the target says that this migration has made there: a
+// run that was killed may have made more than its state file says. What keeps
+// the target from saying it is the preflight's to tell.
+func (r *run) journaled(ctx context.Context) []state.Object {
+	c, err := r.target.Open(ctx)
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	if ok, err := progress.Exists(ctx, c); err != nil || !ok {
+		return nil
+	}
+	rec, err := progress.Load(ctx, c, r.st.MigrationID)
+	if err != nil || rec == nil {
+		return nil
+	}
+	return objectsOf(rec.Journal)
 }
 
 // literal lists the names that the patterns give in full.
