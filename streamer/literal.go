@@ -128,13 +128,23 @@ func appendBytes(dst []byte, c *table.Column, inKey bool, b []byte) ([]byte, err
 		return table.AppendString(append(dst, "_binary"...), b), nil
 	case table.Text:
 		if inKey {
-			dst = append(append(dst, '_'), c.Charset...)
+			dst = append(append(dst, '_'), introducer(c.Charset)...)
 		}
 		return table.AppendString(dst, b), nil
 	case table.Geometry, table.Vector:
 		return table.AppendString(dst, b), nil
 	}
 	return nil, fmt.Errorf("its type %s is not supported", c.FullType)
+}
+
+// introducer returns the character set that a literal of a column's text is
+// written with. MySQL warns of each mention of utf8mb3, of which utf8mb4 is a
+// superset.
+func introducer(charset string) string {
+	if charset == "utf8mb3" || charset == "utf8" {
+		return "utf8mb4"
+	}
+	return charset
 }
 
 // padded puts back the zeros that row events leave off BINARY(n).

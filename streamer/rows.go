@@ -169,7 +169,7 @@ func (tr *tracked) movesKey(before, after applier.Row) bool {
 
 // needed reports whether a column's value is: that of a generated one only to
 // find rows by.
-func (l *layout) needed(i int) bool { return !l.Structure.Columns[i].Generated || l.inKey[i] }
+func (l *layout) needed(i int) bool { return !l.Structure.Columns[i].Generated || l.finds[i] }
 
 // row renders one image in the order of the structure.
 func (r *reader) row(l *layout, values []any) (applier.Row, error) {

@@ -23,6 +23,7 @@ type tracked struct {
 	name    table.Name
 	start   position.Start
 	inKey   []bool // by column: part of a unique key
+	finds   []bool // by column: part of the key that rows are found by
 	cascade []bool // by column: a cascading foreign key points at it
 	layout  *layout
 }
@@ -49,7 +50,12 @@ func newTables(cfg *Config) (*tables, error) {
 
 func (tr *tracked) markColumns() {
 	columns := tr.Structure.Columns
-	tr.inKey, tr.cascade = make([]bool, len(columns)), make([]bool, len(columns))
+	tr.inKey, tr.cascade, tr.finds = make([]bool, len(columns)), make([]bool, len(columns)), make([]bool, len(columns))
+	if key := tr.Structure.UsableKey(); key != nil {
+		for i := range columns {
+			tr.finds[i] = slices.ContainsFunc(key.Columns, func(kc table.KeyColumn) bool { return kc.Name == columns[i].Name })
+		}
+	}
 	for i := range columns {
 		for _, k := range tr.Structure.Keys {
 			tr.inKey[i] = tr.inKey[i] || slices.ContainsFunc(k.Columns, func(kc table.KeyColumn) bool {
