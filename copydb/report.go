@@ -28,7 +28,7 @@ type RunRecord struct {
 	Resumed     bool   `json:"resumed"`
 }
 
-// PhaseRecord: a phase begins.
+// PhaseRecord says that a phase begins.
 type PhaseRecord struct {
 	Phase state.Phase `json:"phase"`
 }
@@ -52,7 +52,8 @@ type ProgressRecord struct {
 	Elapsed        float64     `json:"elapsed_seconds"`
 }
 
-// TableRecord: the copy of one table has ended or gone on to another status.
+// TableRecord says that the copy of one table has ended or gone on to another
+// status.
 type TableRecord struct {
 	Database string            `json:"database"`
 	Table    string            `json:"table"`
@@ -93,7 +94,7 @@ type WarningRecord struct {
 	Message string `json:"message"`
 }
 
-// CheckpointRecord: the state file was saved with these positions.
+// CheckpointRecord says that the state file was saved with these positions.
 type CheckpointRecord struct {
 	LastStreamed  state.Position `json:"last_streamed"`
 	LastResumable state.Position `json:"last_resumable"`

@@ -24,12 +24,12 @@ func checkFailedSave(s *Store, path string, cause error) error {
 	for what, err := range map[string]error{"Save": s.Save(large), "PutStructure": putErr} {
 		var se *SaveError
 		if !errors.Is(err, cause) || !errors.As(err, &se) || !strings.Contains(err.Error(), "the state saved before is intact") {
-			return fmt.Errorf("error of %s is %v", what, err)
+			return fmt.Errorf("error of %s is %w", what, err)
 		}
 	}
 	after, err := os.ReadFile(path)
 	if err != nil || string(after) != string(before) {
-		return fmt.Errorf("the state file has changed: %v", err)
+		return fmt.Errorf("the state file has changed: %w", err)
 	}
 	if _, err := Load(path); err != nil {
 		return err

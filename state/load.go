@@ -25,17 +25,16 @@ func Load(path string) (*State, error) {
 
 // offerBackup adds what the backup of a lost or broken state is good for.
 func offerBackup(path string, fail *FileError) {
-	switch fail.Kind {
-	case ErrUnreadable, ErrNotAFile, ErrNewer:
+	if errors.Is(fail, ErrUnreadable) || errors.Is(fail, ErrNotAFile) || errors.Is(fail, ErrNewer) {
 		return
 	}
-	real, err := resolve(path)
+	resolved, err := resolve(path)
 	if err != nil {
 		return
 	}
-	bak := real + backupSuffix
+	bak := resolved + backupSuffix
 	_, bakFail := load(bak)
-	missing := fail.Kind == ErrMissing && (bakFail == nil || bakFail.Kind != ErrMissing)
+	missing := errors.Is(fail, ErrMissing) && (bakFail == nil || !errors.Is(bakFail, ErrMissing))
 	switch {
 	case missing && bakFail != nil:
 		fail.Kind = ErrOnlyBackup
@@ -45,7 +44,7 @@ func offerBackup(path string, fail *FileError) {
 		fail.Detail = fmt.Sprintf("is missing, but %s is there", bak)
 		fallthrough
 	case bakFail == nil:
-		fail.Next = fmt.Sprintf("cp -p %s %s", shellQuote(bak), shellQuote(real))
+		fail.Next = fmt.Sprintf("cp -p %s %s", shellQuote(bak), shellQuote(resolved))
 	}
 }
 

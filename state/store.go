@@ -35,19 +35,19 @@ func WithClock(now func() time.Time) Option { return func(s *Store) { s.now = no
 // or the end of the process. A symbolic link is followed once, here. Every
 // error is a *FileError; of kind ErrHeld it names the holder.
 func Open(path string, opts ...Option) (*Store, error) {
-	real, err := resolve(path)
+	resolved, err := resolve(path)
 	if err != nil {
 		return nil, notWritable(path, err)
 	}
-	s := &Store{path: real, now: time.Now, schemas: schemas{path: real + schemasSuffix}}
+	s := &Store{path: resolved, now: time.Now, schemas: schemas{path: resolved + schemasSuffix}}
 	for _, o := range opts {
 		o(s)
 	}
-	if s.lock, err = acquire(real, s.now()); err != nil {
+	if s.lock, err = acquire(resolved, s.now()); err != nil {
 		return nil, err
 	}
 	if err := s.clean(); err != nil {
-		return nil, both(notWritable(real, err), s.lock.release())
+		return nil, both(notWritable(resolved, err), s.lock.release())
 	}
 	return s, nil
 }
@@ -151,7 +151,7 @@ func (s *Store) keepBackup() error {
 	}
 	if !s.wrote(info) {
 		if _, fail := load(s.path); fail != nil {
-			return nil // damaged from outside; the backup there is, is better
+			return nil //nolint:nilerr // damaged from outside; the backup there is, is better
 		}
 	}
 	backup := s.path + backupSuffix

@@ -90,6 +90,7 @@ func (s *Stream) Run(ctx context.Context, handle func(ctx context.Context, tx *T
 // of events only, whatever their size.
 type eventFunc func(*replication.BinlogEvent) error
 
+// HandleEvent implements the library's event handler.
 func (f eventFunc) HandleEvent(e *replication.BinlogEvent) error { return f(e) }
 
 // follow starts the dump and waits for its end.

@@ -120,7 +120,6 @@ func TestRefused(t *testing.T) {
 		{"later nested", "throttle: {max_bytes_per_second: 1MiB}", `throttle.max_bytes_per_second: not supported yet`},
 		{"later default in other words", "throttle: {target_replica_max_lag: 10000ms}", `not supported yet`},
 		{"existing tables", "existing_tables: truncate", `existing_tables: truncate: not supported yet`},
-		{"defer indexes", "schema: {defer_indexes: true}", `schema.defer_indexes: true: not supported yet`},
 		{"objects", "schema: {objects: [tables, views]}", `schema.objects: views: not supported yet`},
 		{"no objects", "schema: {objects: []}", `schema.objects: must be [tables]`},
 		{"verify", "target: {tls: {mode: verify-ca}}", `target.tls.mode: verify-ca: not supported yet`},

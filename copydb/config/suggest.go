@@ -33,21 +33,16 @@ func knownPaths() []string {
 func unlike(path, known string) int {
 	path, known = strings.ReplaceAll(path, "-", "_"), strings.ReplaceAll(known, "-", "_")
 	cost := distance(path, known)
-	_, base := parentOf(path)
-	_, knownBase := parentOf(known)
+	base := leaf(path)
+	knownBase := leaf(known)
 	if base == knownBase {
 		return min(cost, 1)
 	}
 	return cost
 }
 
-func parentOf(path string) (parent, name string) {
-	i := strings.LastIndexByte(path, '.')
-	if i < 0 {
-		return "", path
-	}
-	return path[:i], path[i+1:]
-}
+// leaf is the last part of a key's path.
+func leaf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 // distance is Levenshtein's.
 func distance(a, b string) int {

@@ -129,7 +129,7 @@ var schemaKeys = []Key{
 		Doc: "accounts and grants of the selected databases"},
 	{Path: "schema.definer", Kind: KindString, Default: "keep", Later: true,
 		Doc: `definers of views, triggers, routines and events: keep, strip or "user@host"`},
-	{Path: "schema.defer_indexes", Kind: KindBool, Default: "false", Only: []string{"false"},
+	{Path: "schema.defer_indexes", Kind: KindBool, Default: "true",
 		Doc:   "secondary indexes are built after the rows are copied",
 		field: func(c *Config) any { return &c.Schema.DeferIndexes }},
 }

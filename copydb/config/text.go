@@ -68,8 +68,8 @@ func writeKey(b *strings.Builder, k Key, depth int, leaf string) {
 
 // inSample reports whether the sample sets the key: those that have to be set.
 func (k Key) inSample() bool {
-	_, leaf := parentOf(k.Path)
-	return k.Required || leaf == "host" || leaf == "password_env"
+	name := leaf(k.Path)
+	return k.Required || name == "host" || name == "password_env"
 }
 
 func (k Key) sampleDoc() string {

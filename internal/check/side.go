@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -84,7 +85,7 @@ func (s *side) learn(ctx context.Context) error {
 func (s *side) status(ctx context.Context, name string) (string, error) {
 	var n, v string
 	err := s.conn.QueryRow(ctx, []any{&n, &v}, "SHOW GLOBAL STATUS LIKE '"+name+"'")
-	if err == sql.ErrNoRows {
+	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ func (s *Server) watched(ctx context.Context, id uint64, last *atomic.Int64, fn 
 	err := fn(ctx)
 	w.disarm()
 	if err != nil && errors.Is(context.Cause(ctx), ErrSilent) {
-		return fmt.Errorf("%w (%v)", context.Cause(ctx), err)
+		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
 	return err
 }

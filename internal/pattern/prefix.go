@@ -7,10 +7,9 @@ import "regexp/syntax"
 // over prefix; assertions that depend on what comes after it are taken to hold.
 func canGoOn(prog *syntax.Prog, prefix string) bool {
 	live := map[uint32]bool{}
-	runes := []rune(prefix)
 	before := rune(-1)
 	starts := []uint32{uint32(prog.Start)}
-	for _, r := range runes {
+	for _, r := range prefix {
 		follow(prog, live, starts, syntax.EmptyOpContext(before, r))
 		if starts = step(prog, live, r); len(starts) == 0 {
 			return false

@@ -1,6 +1,7 @@
 package testdb
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -143,7 +144,7 @@ func (r *Relay) pass(from, to net.Conn) {
 			}
 		}
 		if err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				<-r.current() // a close is held back like the bytes before it
 			}
 			return

@@ -174,7 +174,7 @@ func (s *Server) wait(ctx context.Context) error {
 		case <-s.proc.done:
 			return errNoStart
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the server: %w (last: %v)", context.Cause(ctx), err)
+			return fmt.Errorf("wait for the server: %w (last: %w)", context.Cause(ctx), err)
 		case <-time.After(pollInterval):
 		}
 	}

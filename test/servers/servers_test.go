@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -241,7 +242,7 @@ func TestServerNamedByTheEnvironment(t *testing.T) {
 func TestServerDiesWithItsProcess(t *testing.T) {
 	if os.Getenv("COPYDB_TEST_CHILD") == "1" {
 		s := begin(t, Options{Kind: MySQL})
-		os.Stdout.WriteString("\naddr " + s.Addr() + "\n")
+		fmt.Println("\naddr " + s.Addr())
 		<-t.Context().Done()
 		return
 	}
