@@ -31,10 +31,11 @@ type play struct {
 // configuration.
 func newPlay(t *testing.T, source, target *servers.Server, r *Run, build harness.Build) *play {
 	t.Helper()
-	own := len(r.SourceArgs)+len(r.TargetArgs) > 0
-	if own {
-		source = testdb.One(t, source.Kind, testdb.WithFast(), testdb.WithArgs(r.SourceArgs...))
-		target = testdb.One(t, target.Kind, testdb.WithFast(), testdb.WithArgs(r.TargetArgs...))
+	own := false // without the account of grantAll
+	for args, srv := range map[*[]string]**servers.Server{&r.SourceArgs: &source, &r.TargetArgs: &target} {
+		if len(*args) > 0 {
+			*srv, own = testdb.One(t, source.Kind, testdb.WithFast(), testdb.WithArgs(*args...)), true
+		}
 	}
 	p := &play{t: t, run: r, source: source, target: target}
 	drop := "DROP DATABASE IF EXISTS _copydb;\n"
