@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,11 +73,9 @@ func (w *writes) write(ctx context.Context, orders int64) error {
 	}
 }
 
-// The servers' words for "try the transaction again".
-const (
-	lockWaitTimeout = 1205
-	deadlock        = 1213
-)
+// again are the servers' ways to say "try the transaction again": a lock wait
+// that was given up, a deadlock, and MariaDB's deadlock over AUTO_INCREMENT.
+var again = []uint16{1205, 1213, 1467}
 
 func (w *writes) transaction(ctx context.Context, orders int64) error {
 	kinds := []struct {
@@ -89,7 +88,7 @@ func (w *writes) transaction(ctx context.Context, orders int64) error {
 	for {
 		err := w.attempt(ctx, func(tx *sql.Tx) error { return kind.do(ctx, tx, 1+rand.Int64N(orders)) })
 		var server *mysql.MySQLError
-		if errors.As(err, &server) && (server.Number == deadlock || server.Number == lockWaitTimeout) {
+		if errors.As(err, &server) && slices.Contains(again, server.Number) {
 			continue
 		}
 		if err == nil {
