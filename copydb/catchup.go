@@ -325,7 +325,7 @@ func (c *catcher) settle(ctx, writes context.Context) (done bool, err error) {
 		return false, nil
 	}
 	if !c.indexed && c.consistent() {
-		if err := c.r.addForeignKeys(ctx); err != nil {
+		if err := c.r.buildConstraints(ctx); err != nil {
 			return false, err
 		}
 		c.indexed = true

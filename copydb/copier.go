@@ -43,7 +43,8 @@ type copying struct {
 	name  table.Name
 	job   *dumper.Job
 	began time.Time
-	next  int // number of the next segment
+	next  int  // number of the next segment
+	done  bool // guarded by run.mu
 }
 
 func newCopier(r *run, writes context.Context) *copier {
@@ -233,17 +234,32 @@ func (c *copier) copy(ctx context.Context, reader *dumper.Reader, loader *applie
 	if err != nil {
 		return err
 	}
+	if !c.finished(p.table) {
+		return nil
+	}
+	c.r.report(c.r.tableRecord(n))
+	if len(p.table.job.Layout.Table.Part(true).Plain) == 0 {
+		return nil
+	}
+	b, err := c.r.newBuilder(c.writes)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	return b.plain(ctx, p.table.job.Layout.Table)
+}
+
+// finished reports, once for each table, that all of it is copied.
+func (c *copier) finished(t *copying) bool {
 	c.r.mu.Lock()
-	tr := c.r.tables[n]
-	done := tr.done()
-	if done {
-		tr.took += time.Since(p.table.began)
+	defer c.r.mu.Unlock()
+	tr := c.r.tables[t.name]
+	if t.done || !tr.done() {
+		return false
 	}
-	c.r.mu.Unlock()
-	if done {
-		c.r.report(c.r.tableRecord(n))
-	}
-	return nil
+	t.done = true
+	tr.took += time.Since(t.began)
+	return true
 }
 
 // loaded notes a chunk that the target has committed.

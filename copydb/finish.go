@@ -2,82 +2,23 @@ package copydb
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
 
-func (r *run) allIndexed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range r.st.Tables {
-		if r.st.Tables[i].Status != state.TableIndexed {
-			return false
-		}
-	}
-	return true
-}
-
-// addForeignKeys makes the foreign keys that the target lacks. The caller has
-// applied everything that the snapshots may have seen, and nothing is under way.
-// They are not validated: foreign_key_checks is off, as for the rows.
-func (r *run) addForeignKeys(ctx context.Context) error {
-	r.mu.Lock()
-	tables := map[table.Name]*tableRun{}
-	for n, tr := range r.tables {
-		if r.st.Tables[tr.index].Status == state.TableCopied {
-			tables[n] = tr
-		}
-	}
-	r.mu.Unlock()
-	for n, tr := range tables {
-		if err := r.addForeignKeysOf(ctx, n, tr.structure); err != nil {
-			return err
-		}
-		if err := r.saveTable(ctx, n, func(t *state.Table) { t.Status = state.TableIndexed }); err != nil {
-			return err
-		}
-	}
-	return r.checkpoint()
-}
-
-func (r *run) addForeignKeysOf(ctx context.Context, n table.Name, t *table.Table) error {
-	_, add := table.ParseCreate(string(t.Create)).WithoutForeignKeys()
-	if len(add) == 0 {
-		return nil
-	}
-	s, err := r.write.OpenSession(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	found, err := table.Load(ctx, s, r.facts.Target.Identity.Version.Flavor, n.Database, []string{n.Table})
-	if err != nil {
-		return fmt.Errorf("read the target's structure of %s: %w", n, err)
-	}
-	_, there := table.ParseCreate(string(found[0].Create)).WithoutForeignKeys()
-	add = slices.DeleteFunc(add, func(c string) bool { return slices.Contains(there, c) })
-	if len(add) == 0 {
-		return nil
-	}
-	r.holdMu.Lock()
-	defer r.holdMu.Unlock()
-	if _, err := r.hold.Exec(ctx, "USE "+table.Quote(n.Database)); err != nil {
-		return fmt.Errorf("use database %s on the target: %w", n.Database, err)
-	}
-	if _, err := r.hold.Exec(ctx, "ALTER TABLE "+n.Quoted()+" "+strings.Join(add, ", ")); err != nil && mysqlconn.ErrorNumber(err) != 1826 {
-		return fmt.Errorf("add foreign keys to %s on the target: %w", n, err)
-	}
-	return nil
-}
-
 // finish is the last act: the run is done at the stop point.
 func (r *run) finish(ctx context.Context) error {
 	if err := r.enter(ctx, state.PhaseFinish); err != nil {
+		return err
+	}
+	if err := r.carryCounters(ctx); err != nil {
+		return err
+	}
+	if err := r.compareStructures(ctx); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -86,6 +27,97 @@ func (r *run) finish(ctx context.Context) error {
 	r.since = r.writtenSince(ctx, stop)
 	r.leftBehind = []string{"database _copydb, by which this state can be resumed; `copydb cleanup` removes it"}
 	return r.enter(ctx, state.PhaseDone)
+}
+
+// carryCounters raises the target's AUTO_INCREMENT counters to the source's
+// where they are lower: values that the source gave out to rows that are gone,
+// or never came, must not be given out again.
+func (r *run) carryCounters(ctx context.Context) error {
+	src, err := r.source.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	for _, t := range r.structures(state.TableIndexed) {
+		if !hasCounter(t) {
+			continue
+		}
+		want, err := counter(ctx, src, t)
+		if err != nil {
+			return err
+		}
+		r.holdMu.Lock()
+		err = raiseCounter(ctx, r.hold, t, want)
+		r.holdMu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasCounter(t *table.Table) bool {
+	for i := range t.Columns {
+		if t.Columns[i].AutoInc {
+			return true
+		}
+	}
+	return false
+}
+
+// counter reads the next AUTO_INCREMENT value from SHOW CREATE TABLE, which is
+// not cached as information_schema is; 0 where none is shown.
+func counter(ctx context.Context, c *mysqlconn.Control, t *table.Table) (uint64, error) {
+	var name string
+	var text sql.RawBytes
+	var n uint64
+	err := c.Query(ctx, func(rows *sql.Rows) error {
+		if err := rows.Scan(&name, &text); err != nil {
+			return err
+		}
+		n = table.Counter(string(text))
+		return nil
+	}, "SHOW CREATE TABLE "+t.Quoted())
+	if mysqlconn.IsTableGone(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the AUTO_INCREMENT counter of %s: %w", t, err)
+	}
+	return n, nil
+}
+
+func raiseCounter(ctx context.Context, c *mysqlconn.Control, t *table.Table, want uint64) error {
+	have, err := counter(ctx, c, t)
+	if err != nil || have >= want {
+		return err
+	}
+	if _, err := c.Exec(ctx, fmt.Sprintf("ALTER TABLE %s AUTO_INCREMENT = %d", t.Quoted(), want)); err != nil {
+		return fmt.Errorf("raise the AUTO_INCREMENT counter of %s on the target: %w", t, err)
+	}
+	return nil
+}
+
+// compareStructures warns of each table whose structure on the target is not
+// what it was on the source when it was copied. It reads both texts over the
+// same kind of session: what SHOW CREATE TABLE prints depends on its character
+// set.
+func (r *run) compareStructures(ctx context.Context) error {
+	s, err := r.write.OpenSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, t := range r.structures(state.TableIndexed) {
+		text, err := table.ShowCreate(ctx, s, t.FullName())
+		if err != nil && !mysqlconn.IsTableGone(err) {
+			return err
+		}
+		if err != nil || !table.SameCreate(text, string(t.Create)) {
+			r.warn("table %s has another structure on the target than it had on the source when it was copied", t)
+		}
+	}
+	return nil
 }
 
 // writtenSince counts the transactions that the source has committed since the

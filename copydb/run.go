@@ -224,6 +224,11 @@ func (r *run) phases(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.phase() == state.PhaseIndexes {
+		if err := r.buildIndexes(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.catchUp(ctx); err != nil {
 		return err
 	}

@@ -182,7 +182,7 @@ func (r *run) make(ctx context.Context, kind string, n table.Name, create string
 // makeTable makes a table without its foreign keys. One that a run before made
 // or was about to make is taken over if it is empty and as it should be.
 func (r *run) makeTable(ctx context.Context, n table.Name, t *table.Table) error {
-	create, _ := table.ParseCreate(string(t.Create)).WithoutForeignKeys()
+	create := t.Part(r.opt.Config.Schema.DeferIndexes).Create
 	var there int
 	err := r.hold.QueryRow(ctx, []any{&there}, "SELECT COUNT(*) FROM information_schema.TABLES WHERE BINARY TABLE_SCHEMA = ? AND BINARY TABLE_NAME = ?",
 		[]byte(n.Database), []byte(n.Table))

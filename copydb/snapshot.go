@@ -42,7 +42,7 @@ func (r *run) copyTables(ctx context.Context) error {
 	if err := r.noteConsistent(ctx); err != nil {
 		return err
 	}
-	return r.enter(ctx, state.PhaseCatchUp)
+	return r.enter(ctx, state.PhaseIndexes)
 }
 
 // uncopied returns the tables that are not copied, the largest first, with the

@@ -2,6 +2,7 @@ package table
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -160,25 +161,98 @@ func (it Item) IsForeignKey() bool {
 	return len(it.words) > 2 && it.words[0] == "CONSTRAINT" && it.words[1] == "`" && it.words[2] == "FOREIGN"
 }
 
-// WithoutForeignKeys returns the statement that makes the table without its
-// foreign keys, and the clauses to add them later ("ADD CONSTRAINT …").
-func (c Create) WithoutForeignKeys() (create string, add []string) {
+// Parts is a CREATE TABLE taken apart, so that keys and constraints can be made
+// later than the table.
+type Parts struct {
+	Create  string   // the table with what cannot wait
+	Plain   []string // clauses that add non-unique indexes: "ADD KEY …"
+	Unique  []string // clauses that add unique indexes
+	Foreign []string // clauses that add foreign keys: "ADD CONSTRAINT …"
+}
+
+// Part takes the table's CREATE TABLE apart. Foreign keys always wait; with
+// indexes, secondary indexes do, too, where the table can do without them:
+// InnoDB, with a primary key that rows are found by, and an AUTO_INCREMENT
+// column that needs no other index. Tables keep the order of their keys, since
+// the servers print unique keys before others, in the order of their making.
+func (t *Table) Part(indexes bool) Parts {
+	c := ParseCreate(string(t.Create))
+	indexes = indexes && t.indexesCanWait()
+	var p Parts
 	var keep []string
 	for _, it := range c.Items {
-		if it.IsForeignKey() {
-			add = append(add, "ADD "+strings.TrimSpace(it.Text))
-			continue
+		clause := "ADD " + strings.TrimSpace(it.Text)
+		switch {
+		case it.IsForeignKey():
+			p.Foreign = append(p.Foreign, clause)
+		case indexes && it.words[0] == "UNIQUE":
+			p.Unique = append(p.Unique, clause)
+		case indexes && (it.words[0] == "KEY" || it.words[0] == "FULLTEXT" || it.words[0] == "SPATIAL"):
+			p.Plain = append(p.Plain, clause)
+		default:
+			keep = append(keep, withoutCollation(it.Text))
 		}
-		keep = append(keep, it.Text)
 	}
 	if len(c.Items) == 0 {
-		return c.Head, nil
+		p.Create = c.Head
+		return p
 	}
 	tail := c.Tail
-	if !strings.HasPrefix(tail, "\n") && len(add) > 0 && !strings.HasSuffix(keep[len(keep)-1], "\n") {
+	if !strings.HasSuffix(keep[len(keep)-1], "\n") {
 		tail = "\n" + tail
 	}
-	return c.Head + strings.Join(keep, ",") + tail, add
+	p.Create = c.Head + strings.Join(keep, ",") + tail
+	return p
+}
+
+// indexesCanWait reports whether the primary key is all that the table needs
+// while it is filled.
+func (t *Table) indexesCanWait() bool {
+	if t.Engine != "InnoDB" || len(t.Keys) == 0 || t.Keys[0].Name != "PRIMARY" || t.UsableKey() != &t.Keys[0] {
+		return false
+	}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.AutoInc && t.Keys[0].Columns[0].Name != c.Name {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutCollation cuts COLLATE off a column that has no CHARACTER SET beside it.
+// MySQL prints it so for a column that has its table's collation without having
+// been given one; run as it is, the text would give it one, which SHOW CREATE
+// TABLE then tells by a CHARACTER SET.
+func withoutCollation(item string) string {
+	const collate, charset = " COLLATE ", " CHARACTER SET "
+	if !strings.HasPrefix(strings.TrimSpace(item), "`") {
+		return item // a key or constraint
+	}
+	at, depth := -1, 0
+	for i := 0; i < len(item); {
+		switch b := item[i]; {
+		case b == '\'' || b == '`' || b == '"':
+			i = skipQuoted(item, i)
+			continue
+		case b == '(':
+			depth++
+		case b == ')':
+			depth--
+		case depth == 0 && at < 0 && strings.HasPrefix(item[i:], charset):
+			return item
+		case depth == 0 && at < 0 && strings.HasPrefix(item[i:], collate):
+			at = i
+		}
+		i++
+	}
+	if at < 0 {
+		return item
+	}
+	end := at + len(collate)
+	for end < len(item) && item[end] != ' ' && item[end] != '\n' {
+		end++
+	}
+	return item[:at] + item[end:]
 }
 
 // SameCreate reports whether two texts of SHOW CREATE TABLE describe the same
@@ -187,21 +261,40 @@ func SameCreate(a, b string) bool { return a == b || withoutCounter(a) == withou
 
 // withoutCounter cuts the table option AUTO_INCREMENT=n off.
 func withoutCounter(text string) string {
+	from, to := findCounter(text)
+	return text[:from] + text[to:]
+}
+
+// Counter returns the table option AUTO_INCREMENT=n of a CREATE TABLE, or 0.
+func Counter(text string) uint64 {
+	from, to := findCounter(text)
+	if from == to {
+		return 0
+	}
+	n, _ := strconv.ParseUint(text[from+len(counterOption):to], 10, 64)
+	return n
+}
+
+const counterOption = " AUTO_INCREMENT="
+
+// findCounter returns where the table option AUTO_INCREMENT=n stands; both ends
+// are the same where there is none.
+func findCounter(text string) (from, to int) {
 	c := ParseCreate(text)
-	const option = " AUTO_INCREMENT="
-	for i := 0; i < len(c.Tail); {
+	start := len(text) - len(c.Tail)
+	for i := start; i < len(text); {
 		switch {
-		case c.Tail[i] == '\'' || c.Tail[i] == '`' || c.Tail[i] == '"':
-			i = skipQuoted(c.Tail, i)
-		case strings.HasPrefix(c.Tail[i:], option):
-			end := i + len(option)
-			for end < len(c.Tail) && c.Tail[end] >= '0' && c.Tail[end] <= '9' {
+		case text[i] == '\'' || text[i] == '`' || text[i] == '"':
+			i = skipQuoted(text, i)
+		case strings.HasPrefix(text[i:], counterOption):
+			end := i + len(counterOption)
+			for end < len(text) && text[end] >= '0' && text[end] <= '9' {
 				end++
 			}
-			return text[:len(text)-len(c.Tail)] + c.Tail[:i] + c.Tail[end:]
+			return i, end
 		default:
 			i++
 		}
 	}
-	return text
+	return len(text), len(text)
 }
