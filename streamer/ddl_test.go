@@ -2,7 +2,6 @@ package streamer
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -125,20 +124,14 @@ func TestCovered(t *testing.T) {
 
 // TestSequences are moved by row events, and are no tables of the run.
 func TestSequences(t *testing.T) {
-	for _, kind := range []string{"mariadb-10.11", "mariadb-11.8"} {
-		t.Run(kind, func(t *testing.T) {
-			for _, k := range everyMariaDB {
-				if string(k) != kind {
-					continue
-				}
-				src := newSource(t, k, testdb.WithFast())
-				src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY)", "CREATE SEQUENCE a.old")
-				start := src.here(t)
-				src.exec(t, "CREATE SEQUENCE a.s", "DO NEXTVAL(a.s)", "DO NEXTVAL(a.old)", "INSERT INTO a.t VALUES (NEXTVAL(a.s))")
-				cfg := src.config(start, src.tables(t, "a"))
-				cfg.Ignore = func(n table.Name) bool { return n.Table == "old" }
-				wantChanges(t, read(t, cfg, src.here(t)), fmt.Sprintf("insert t()(%d)", 2))
-			}
-		})
+	for _, kind := range everyMariaDB {
+		onKind(t, kind, func(t *testing.T, src *source) {
+			src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY)", "CREATE SEQUENCE a.old")
+			start := src.here(t)
+			src.exec(t, "CREATE SEQUENCE a.s", "DO NEXTVAL(a.s)", "DO NEXTVAL(a.old)", "INSERT INTO a.t VALUES (NEXTVAL(a.s))")
+			cfg := src.config(start, src.tables(t, "a"))
+			cfg.Ignore = func(n table.Name) bool { return n.Table == "old" }
+			wantChanges(t, read(t, cfg, src.here(t)), "insert t()(2)")
+		}, testdb.WithFast())
 	}
 }

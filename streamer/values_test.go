@@ -27,7 +27,7 @@ func TestValues(t *testing.T) {
 		metadata string
 		big      bool
 	}{
-		{servers.MySQL, "MINIMAL", false}, {servers.MySQL, "FULL", false},
+		{servers.MySQL, "MINIMAL", false},
 		{servers.MariaDB1011, "NO_LOG", true}, {servers.MariaDB118, "FULL", false},
 	} {
 		t.Run(string(c.kind)+"/"+c.metadata, func(t *testing.T) { testValues(t, c.kind, c.metadata, c.big) })
@@ -114,9 +114,13 @@ func explain(t *testing.T, sess *mysqlconn.Session, c *table.Table, where string
 	if err != nil {
 		t.Fatalf("%s: %v", c, err)
 	}
-	if !bytes.Contains(plan[0], []byte(`"const"`)) && !bytes.Contains(plan[0], []byte("constant")) && !bytes.Contains(plan[0], []byte("Single-row")) {
-		t.Errorf("%s WHERE %s is not read by its key: %s", c, where, plan[0])
+	// The families' words for a row found by a whole unique key.
+	for _, sign := range []string{`"const"`, `"system"`, "rows_fetched_before_execution"} {
+		if bytes.Contains(plan[0], []byte(sign)) {
+			return
+		}
 	}
+	t.Errorf("%s is not read by its key: %.300s", c, plan[0])
 }
 
 func applyAll(t *testing.T, target *servers.Server, all []*Transaction) {
@@ -131,17 +135,18 @@ func applyAll(t *testing.T, target *servers.Server, all []*Transaction) {
 		run(t, sess, "SET check_constraint_checks=0", 0)
 	}
 	run(t, sess, "SET GLOBAL max_allowed_packet=1<<30", 0)
+	explained := map[*table.Table]bool{}
 	for _, tx := range all {
 		if tx.DDL != nil {
 			t.Fatalf("DDL: %+v", tx.DDL)
 		}
 		for i := range tx.Changes {
-			applyOne(t, sess, &tx.Changes[i])
+			applyOne(t, sess, &tx.Changes[i], explained)
 		}
 	}
 }
 
-func applyOne(t *testing.T, sess *mysqlconn.Session, c *applier.Change) {
+func applyOne(t *testing.T, sess *mysqlconn.Session, c *applier.Change, explained map[*table.Table]bool) {
 	t.Helper()
 	key := c.Table.UsableKey()
 	var where, names, values []string
@@ -161,7 +166,8 @@ func applyOne(t *testing.T, sess *mysqlconn.Session, c *applier.Change) {
 	run(t, sess, "SET sql_mode='"+mode+"NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'", 0)
 	switch {
 	case c.Op == applier.Delete && key != nil && len(where) > 0:
-		if len(where) == len(key.Columns) {
+		if len(where) == len(key.Columns) && !explained[c.Table] {
+			explained[c.Table] = true
 			explain(t, sess, c.Table, strings.Join(where, " AND "))
 		}
 		run(t, sess, "DELETE FROM "+c.Table.Quoted()+" WHERE "+strings.Join(where, " AND "), 1)
