@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+func median(d []time.Duration) float64 {
+	sorted := slices.Sorted(slices.Values(d))
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2].Seconds()
+	}
+	return (sorted[n/2-1] + sorted[n/2]).Seconds() / 2
+}
+
+// copyTable is a table in Markdown.
+func copyTable(all []result, rounds int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Copy (medians of %d)\n\n", rounds)
+	b.WriteString("| server | rows | MB | mysqldump \\| mysql | copydb | ratio | copydb rows/s | copydb MB/s |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, r := range all {
+		pipe, ours := median(r.pipe), median(r.ours)
+		mb := float64(r.bytes) / 1e6
+		fmt.Fprintf(&b, "| %s | %d | %.0f | %.1f s | %.1f s | %.2f | %.0f | %.1f |\n",
+			r.server, r.rows, mb, pipe, ours, ours/pipe, float64(r.rows)/ours, mb/ours)
+	}
+	return b.String()
+}
+
+func catchUpTable(all []result) string {
+	var b strings.Builder
+	b.WriteString("Catch-up (a recorded write load, from the start of the process to its end)\n\n")
+	b.WriteString("| server | transactions | row changes | copydb | transactions/s | changes/s |\n|---|--:|--:|--:|--:|--:|\n")
+	for _, r := range all {
+		s := r.catchUp.Seconds()
+		fmt.Fprintf(&b, "| %s | %d | %d | %.1f s | %.0f | %.0f |\n", r.server, r.load.transactions, r.load.changes, s,
+			float64(r.load.transactions)/s, float64(r.load.changes)/s)
+	}
+	return b.String()
+}
