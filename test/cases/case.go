@@ -43,6 +43,9 @@ type Run struct {
 	Stops int
 	// chunk_rows: the most rows of a chunk; 0 leaves it to the command.
 	ChunkRows int
+	// cut_rows: how many rows must be left of a table for a second worker to
+	// take half of them; 0 leaves it to the command, which cuts no small table.
+	CutRows int
 	// include: patterns, separated by blanks; without it all databases that
 	// the part source makes.
 	Include []string

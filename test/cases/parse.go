@@ -167,6 +167,8 @@ func (r *Run) set(name, value string) (err error) {
 		r.Stops, err = strconv.Atoi(value)
 	case "chunk_rows":
 		r.ChunkRows, err = strconv.Atoi(value)
+	case "cut_rows":
+		r.CutRows, err = strconv.Atoi(value)
 	case "include":
 		r.Include = strings.Fields(value)
 	case "set":

@@ -76,8 +76,15 @@ func grantAll(t *testing.T, source, target *servers.Server, runs []*Run) {
 
 func (p *play) config(build harness.Build) harness.Config {
 	c := harness.Config{Include: p.run.Include, User: p.run.User, Password: p.run.Password, Env: p.run.Env, Build: build}
-	if p.run.ChunkRows > 0 && build == harness.HoldPoints {
-		c.Env = append(slices.Clone(c.Env), harness.ChunkRows(p.run.ChunkRows))
+	if build != harness.HoldPoints {
+		return c
+	}
+	c.Env = slices.Clone(c.Env)
+	if p.run.ChunkRows > 0 {
+		c.Env = append(c.Env, harness.ChunkRows(p.run.ChunkRows))
+	}
+	if p.run.CutRows > 0 {
+		c.Env = append(c.Env, "COPYDB_TEST_CUT_ROWS="+strconv.Itoa(p.run.CutRows))
 	}
 	return c
 }
@@ -186,6 +193,11 @@ func (p *play) atMoment() {
 	p.m.HoldAt(point, p.run.Moment.Arrival)
 	call := p.start()
 	p.m.WaitReached(call, point)
+	if p.run.CutRows > 0 {
+		call.WaitFor("a second worker has taken a part", waitTimeout, func() bool {
+			return p.count(p.target, "SELECT COUNT(*) FROM _copydb.`ranges`") > len(p.run.SQL.Tables())
+		})
+	}
 	if p.run.Stop == 0 {
 		p.during()
 		p.m.Release(point)

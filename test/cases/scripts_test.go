@@ -33,7 +33,7 @@ var scripts = map[string]func(*play){
 
 // withinFirstSecond stops a fresh run after ever longer times, wherever it is.
 func withinFirstSecond(p *play) {
-	for _, after := range []time.Duration{30, 100, 200, 300, 450, 700} {
+	for _, after := range []time.Duration{50, 200, 350, 600} {
 		p := newPlay(p.t, p.source, p.target, p.run, harness.HoldPoints)
 		call := p.start()
 		select {
