@@ -113,11 +113,11 @@ func (r *run) openOver(ctx context.Context, there bool) (*overtaken, error) {
 	}
 	c, err := r.target.Open(ctx)
 	if err != nil {
-		return over, nil //nolint:nilerr // the preflight says what is the matter with the target
+		return over, nil // the preflight says what is the matter with the target
 	}
 	defer c.Close()
 	if ok, err := progress.Exists(ctx, c); err != nil || !ok {
-		return over, nil //nolint:nilerr // as above
+		return over, nil // as above
 	}
 	if over.migrations, err = progress.Overlapping(ctx, c, sel.Match, false); err != nil {
 		return nil, err

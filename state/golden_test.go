@@ -108,7 +108,7 @@ func TestNew(t *testing.T) {
 	if len(a.MigrationID) != 32 || len(a.RunID) != 16 || strings.Trim(a.MigrationID+a.RunID, "0123456789abcdef") != "" {
 		t.Errorf("ids are %q and %q", a.MigrationID, a.RunID)
 	}
-	if a.Phase != PhaseSchema || a.FormatVersion != 1 || a.CopydbVersion != "1.2.3" || a.CreatedAt != testTime {
+	if a.Phase != PhaseSchema || a.FormatVersion != 1 || a.CopydbVersion != "1.2.3" || !a.CreatedAt.Equal(testTime) {
 		t.Errorf("new state is %+v", a)
 	}
 }

@@ -40,7 +40,7 @@ func TestSaveKeepsStateBefore(t *testing.T) {
 	if st.FormatVersion != 0 {
 		t.Error("Save changed its argument")
 	}
-	if got := mustLoad(t, path); got.UpdatedAt != testTime || got.FormatVersion != FormatVersion {
+	if got := mustLoad(t, path); !got.UpdatedAt.Equal(testTime) || got.FormatVersion != FormatVersion {
 		t.Errorf("saved at %s in format %d", got.UpdatedAt, got.FormatVersion)
 	}
 	mustSave(t, s, withRows(2))
@@ -167,7 +167,7 @@ func TestSaveFailsWithoutLosingState(t *testing.T) {
 
 func TestStateBehindSymlink(t *testing.T) {
 	dir := t.TempDir()
-	real := filepath.Join(dir, "data", "real")
+	file := filepath.Join(dir, "data", "real")
 	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -184,16 +184,16 @@ func TestStateBehindSymlink(t *testing.T) {
 		t.Errorf("link is %q, %v", to, err)
 	}
 	wantRows(t, link, 2)
-	wantRows(t, real+".bak", 1)
-	_, err := Open(real)
+	wantRows(t, file+".bak", 1)
+	_, err := Open(file)
 	asFileError(t, err, ErrHeld)
 
-	if err := os.Remove(real); err != nil {
+	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Load(link)
 	fe := asFileError(t, err, ErrOnlyBackup)
-	if !strings.HasPrefix(fe.Next, "cp -p "+real+".bak ") {
+	if !strings.HasPrefix(fe.Next, "cp -p "+file+".bak ") {
 		t.Errorf("next is %q", fe.Next)
 	}
 

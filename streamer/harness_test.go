@@ -106,7 +106,9 @@ func (s *source) here(t *testing.T) state.Position {
 	if err := rows.Scan(rest...); err != nil {
 		t.Fatal(err)
 	}
-	rows.Close()
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
 	switch {
 	case s.Kind == servers.MySQL:
 		p.GTIDSet = normal(t, mysqlconn.MySQL, testdb.Value(t, s.Server, "SELECT @@global.gtid_executed"))

@@ -197,7 +197,7 @@ func TestHowFailuresEnd(t *testing.T) {
 }
 
 func TestPanicIsAnError(t *testing.T) {
-	c := caller{work: work{run: func(context.Context, copydb.Options) error { var m map[string]int; m["a"] = 1; return nil }}}
+	c := caller{work: work{run: func(context.Context, copydb.Options) error { var none []int; none[len(none)] = 1; return nil }}}
 	got := c.call(t, small()...)
 	if got.code != copydb.ExitFailed || !strings.Contains(got.stderr, "(a bug, in ") || !strings.Contains(got.stderr, "cli_test.go:") || strings.Contains(got.stderr, "goroutine ") {
 		t.Errorf("exit %d: %s", got.code, got.stderr)

@@ -47,7 +47,7 @@ var fakeRuns = map[string]func(context.Context, copydb.Options) error{
 	"cut": func(_ context.Context, opt copydb.Options) error {
 		begin(opt)
 		<-opt.Abort
-		return copydbStop
+		return errStopped
 	},
 	// talker writes much, whoever listens, then leaves a file that says so.
 	"talker": func(ctx context.Context, opt copydb.Options) error {
@@ -64,7 +64,7 @@ var fakeRuns = map[string]func(context.Context, copydb.Options) error{
 	},
 }
 
-var copydbStop = &copydb.StopError{Reason: "SIGINT", Code: copydb.ExitInterrupt}
+var errStopped = &copydb.StopError{Reason: "SIGINT", Code: copydb.ExitInterrupt}
 
 // begin says that the run has begun, and writes a state.
 func begin(opt copydb.Options) {

@@ -1,6 +1,7 @@
 package testdb
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -94,7 +95,7 @@ func dropObjects(t testing.TB, srv *servers.Server) {
 			}
 			drops = append(drops, drop)
 		}
-		if err := rows.Err(); err != nil {
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			t.Fatal(err)
 		}
 		for _, drop := range drops {
