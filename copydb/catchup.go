@@ -272,7 +272,7 @@ func (c *catcher) flush(ctx context.Context) error {
 // resume begins and ends at the same place, whatever was read with it.
 func (c *catcher) stopBefore(ctx context.Context, cause error, n int) error {
 	if n >= len(c.before) || ctx.Err() != nil || retriable(cause) || errors.Is(cause, progress.ErrFenced) {
-		return nil
+		return nil //nolint:nilerr // the caller has the cause; here is nothing to add
 	}
 	at := c.before[n]()
 	if at.IsZero() || at == c.have {

@@ -3,7 +3,6 @@ package copydb
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/copydb/copydb/internal/group"
@@ -114,6 +113,3 @@ func (r *run) progressNow() ProgressRecord {
 	r.meter.sample(&rec)
 	return rec
 }
-
-// tableText is how a table is named in messages.
-func tableText(t *state.Table) string { return fmt.Sprintf("%s.%s", t.Database, t.Table) }

@@ -47,7 +47,7 @@ type copying struct {
 	done  bool // guarded by run.mu
 }
 
-func newCopier(r *run, writes context.Context) *copier {
+func newCopier(writes context.Context, r *run) *copier {
 	c := &copier{r: r, writes: writes, room: semaphore.NewWeighted(chunkMemory), active: map[*piece]bool{}}
 	c.change = sync.NewCond(&c.mu)
 	for _, t := range r.uncopied() {

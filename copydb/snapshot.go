@@ -36,7 +36,7 @@ func (r *run) copyTables(ctx context.Context) error {
 	}
 	writes, cancel := r.outlive(ctx)
 	defer cancel()
-	if err := newCopier(r, writes).run(ctx); err != nil {
+	if err := newCopier(writes, r).run(ctx); err != nil {
 		return err
 	}
 	if err := r.noteConsistent(ctx); err != nil {

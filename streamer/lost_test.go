@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // idle runs a stream until it has seen an event, then calls during, and returns
 // the stream's error and how long it took from there.
-func idle(t *testing.T, cfg Config, during func(cancel context.CancelFunc)) (error, time.Duration) {
+func idle(t *testing.T, cfg Config, during func(cancel context.CancelFunc)) (time.Duration, error) {
 	t.Helper()
 	s, err := New(cfg)
 	if err != nil {
@@ -43,11 +43,12 @@ func idle(t *testing.T, cfg Config, during func(cancel context.CancelFunc)) (err
 	select {
 	case <-there:
 	case err := <-ended:
-		return err, 0
+		return 0, err
 	}
 	began := time.Now()
 	during(cancel)
-	return <-ended, time.Since(began)
+	err = <-ended
+	return time.Since(began), err
 }
 
 func TestConnectionLost(t *testing.T) {
@@ -59,7 +60,7 @@ func TestConnectionLost(t *testing.T) {
 		cfg.Heartbeat = 300 * time.Millisecond
 
 		var session state.Session
-		err, _ := idle(t, cfg, func(context.CancelFunc) {
+		_, err := idle(t, cfg, func(context.CancelFunc) {
 			all := src.conn.Sessions()
 			if len(all) != 1 || all[0].Lock == "" {
 				t.Fatalf("sessions: %+v", all)
@@ -79,7 +80,7 @@ func TestConnectionLost(t *testing.T) {
 		}
 
 		cfg.ServerID++
-		err, took := idle(t, cfg, func(cancel context.CancelFunc) { cancel() })
+		took, err := idle(t, cfg, func(cancel context.CancelFunc) { cancel() })
 		if !errors.Is(err, context.Canceled) || took > 5*time.Second {
 			t.Errorf("cancelled: %v after %v", err, took)
 		}
@@ -106,14 +107,14 @@ func hangs(t *testing.T, src *source, cfg Config) {
 	}
 	cfg.ServerID++
 	cfg.NetworkTimeout = time.Second
-	err, took := idle(t, cfg, func(context.CancelFunc) { pause() })
+	took, err := idle(t, cfg, func(context.CancelFunc) { pause() })
 	resume()
 	if !mysqlconn.IsConnectionLost(err) || took > 10*time.Second {
 		t.Errorf("server hangs: %v after %v", err, took)
 	}
 	cfg.ServerID++
 	cfg.NetworkTimeout = time.Minute
-	err, took = idle(t, cfg, func(cancel context.CancelFunc) { pause(); cancel() })
+	took, err = idle(t, cfg, func(cancel context.CancelFunc) { pause(); cancel() })
 	resume()
 	if !errors.Is(err, context.Canceled) || took > 10*time.Second {
 		t.Errorf("cancelled while the server hangs: %v after %v", err, took)
@@ -121,7 +122,7 @@ func hangs(t *testing.T, src *source, cfg Config) {
 	pause()
 	cfg.ServerID++
 	cfg.NetworkTimeout = time.Second
-	err, took = idle(t, cfg, func(context.CancelFunc) {})
+	took, err = idle(t, cfg, func(context.CancelFunc) {})
 	resume()
 	if !mysqlconn.IsConnectionLost(err) {
 		t.Errorf("server hangs from the start: %v after %v", err, took)
@@ -221,7 +222,7 @@ func TestRefused(t *testing.T) {
 
 func takesOver(t *testing.T, cfg Config) {
 	t.Helper()
-	err, _ := idle(t, cfg, func(context.CancelFunc) {
+	_, err := idle(t, cfg, func(context.CancelFunc) {
 		s, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
