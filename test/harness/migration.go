@@ -73,12 +73,14 @@ func (m *Migration) WriteConfig() {
 	}
 }
 
-// Sibling returns another migration of the same configuration, with a folder
-// and state file of its own.
-func (m *Migration) Sibling() *Migration {
-	m.t.Helper()
-	c := m.config
-	return New(m.t, m.Source, m.Target, c)
+// Sibling returns another migration of the same servers, account and
+// configuration, with a folder and state file of its own.
+func (m *Migration) Sibling() *Migration { return m.In(m.t) }
+
+// In is Sibling for a subtest.
+func (m *Migration) In(t testing.TB) *Migration {
+	t.Helper()
+	return New(t, m.Source, m.Target, m.config)
 }
 
 // Grant makes the account on both servers without any privilege, asks copydb
