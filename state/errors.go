@@ -101,8 +101,8 @@ func both(err, cleanup error) error {
 	return fmt.Errorf("%w; and then: %w", err, cleanup)
 }
 
-// shellQuote returns s as one word of a POSIX shell.
-func shellQuote(s string) string {
+// ShellQuote returns s as one word of a POSIX shell.
+func ShellQuote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%,=", r)
 	}

@@ -44,7 +44,7 @@ func offerBackup(path string, fail *FileError) {
 		fail.Detail = fmt.Sprintf("is missing, but %s is there", bak)
 		fallthrough
 	case bakFail == nil:
-		fail.Next = fmt.Sprintf("cp -p %s %s", shellQuote(bak), shellQuote(resolved))
+		fail.Next = fmt.Sprintf("cp -p %s %s", ShellQuote(bak), ShellQuote(resolved))
 	}
 }
 

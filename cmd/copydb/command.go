@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/copydb/copydb/state"
 )
 
 // command writes the call again, without what chooses how a run begins. There
@@ -28,31 +30,20 @@ func values(f *pflag.Flag) []string {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		var quoted []string
 		for _, s := range list.GetSlice() {
-			quoted = append(quoted, shellQuote(s))
+			quoted = append(quoted, state.ShellQuote(s))
 		}
 		return quoted
 	}
 	switch {
 	case f.Value.Type() != "bool":
-		return []string{shellQuote(f.Value.String())}
+		return []string{state.ShellQuote(f.Value.String())}
 	case f.Value.String() == "true":
 		return []string{""}
 	}
 	return nil
 }
 
-// shellQuote writes a word as a POSIX shell reads it.
-func shellQuote(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=@,+%", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // resumeCommand is the command that goes on from a state file.
 func resumeCommand(command, statePath string) string {
-	return command + " --resume-state " + shellQuote(statePath)
+	return command + " --resume-state " + state.ShellQuote(statePath)
 }
