@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # Tests start real servers: more packages at a time than this only wait for the
 # same two processors.
 TEST_P       ?= 2
-TEST_TIMEOUT ?= 12m
+TEST_TOTAL   ?= 12m
 TEST_FLAGS   ?=
 PACKAGES     ?= ./...
 
@@ -20,15 +20,15 @@ build:
 
 # Unit and black-box tests on servers of both families. The last line counts them.
 test:
-	$(GO) run ./test/runner -p $(TEST_P) -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(PACKAGES)
+	$(GO) run ./test/runner -total $(TEST_TOTAL) -- -p $(TEST_P) -timeout $(TEST_TOTAL) $(TEST_FLAGS) $(PACKAGES)
 
 # The same with the long series: hours rather than minutes.
 test-long:
-	COPYDB_TEST_LONG=1 $(GO) run ./test/runner -p $(TEST_P) -timeout 6h $(TEST_FLAGS) $(PACKAGES)
+	COPYDB_TEST_LONG=1 $(GO) run ./test/runner -- -p $(TEST_P) -timeout 6h $(TEST_FLAGS) $(PACKAGES)
 
 # The race detector needs a C compiler.
 race:
-	CGO_ENABLED=1 $(GO) run ./test/runner -race -p $(TEST_P) -timeout 40m $(TEST_FLAGS) $(PACKAGES)
+	CGO_ENABLED=1 $(GO) run ./test/runner -- -race -p $(TEST_P) -timeout 40m $(TEST_FLAGS) $(PACKAGES)
 
 vet:
 	$(GO) vet ./...
@@ -47,7 +47,7 @@ bin/golangci-lint: tools/go.mod tools/go.sum
 
 lint: bin/golangci-lint
 	bin/golangci-lint run ./...
-	bin/golangci-lint run --build-tags holdpoints ./...
+	bin/golangci-lint run --build-tags holdpoints ./internal/hold/...
 
 # A source and a target to play with, until Ctrl-C: make servers KIND=mariadb-11.8
 KIND ?= mysql

@@ -1,21 +1,35 @@
-// Command runner runs `go test` with the arguments it is given and ends with a
-// line that counts the tests: "N passed, N failed". It prints what `go test`
-// prints for packages, and the output of tests that failed. It is what
-// `make test` runs.
+// Command runner runs `go test` with the arguments behind its own flag and ends
+// with a line that counts the tests: "N passed, N failed". It prints what
+// `go test` prints for packages, and the output of tests that failed or were
+// skipped. It is what `make test` runs.
+//
+// With -total, the tests are ended when that time is over: each test binary
+// under way prints its goroutines.
 package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
+	"time"
 )
 
+// endWait is how long tests may take to end after a signal.
+const endWait = 30 * time.Second
+
 func main() {
-	ok, err := run(os.Args[1:], os.Stdout)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ok, err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "runner:", err)
 	}
@@ -26,9 +40,21 @@ func main() {
 
 // run returns whether all is well: go test said so, and at least one test
 // passed.
-func run(args []string, stdout io.Writer) (bool, error) {
-	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
-	cmd.Stderr = os.Stderr
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (bool, error) {
+	flags := flag.NewFlagSet("runner", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	total := flags.Duration("total", 0, "end the tests after this time; 0 = never")
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	tests := ctx
+	if *total > 0 {
+		var cancel context.CancelFunc
+		tests, cancel = context.WithTimeout(ctx, *total)
+		defer cancel()
+	}
+	cmd := command(tests, flags.Args())
+	cmd.Stderr = stderr
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		return false, err
@@ -39,11 +65,27 @@ func run(args []string, stdout io.Writer) (bool, error) {
 	c := &counter{out: stdout, held: map[string][]string{}}
 	readErr := c.read(pipe)
 	waitErr := cmd.Wait()
-	fmt.Fprintln(stdout, c.summary(waitErr == nil))
-	if readErr != nil {
-		return false, readErr
+	if tests.Err() != nil && ctx.Err() == nil {
+		readErr = errors.Join(readErr, fmt.Errorf("the tests took longer than %s", *total))
 	}
-	return waitErr == nil && c.failed == 0 && c.passed > 0, nil
+	fmt.Fprintln(stdout, c.summary(waitErr == nil && readErr == nil))
+	return waitErr == nil && c.failed == 0 && c.passed > 0, readErr
+}
+
+// command is go test in a process group of its own, so that the signal which
+// ends it reaches the test binaries, too: the go command itself waits for them.
+func command(ctx context.Context, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error {
+		sig := syscall.SIGINT
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			sig = syscall.SIGQUIT
+		}
+		return syscall.Kill(-cmd.Process.Pid, sig)
+	}
+	cmd.WaitDelay = endWait
+	return cmd
 }
 
 // event is one line of `go test -json`.
