@@ -42,6 +42,7 @@ type catcher struct {
 	committed time.Time      // when the source committed what is applied
 	units     []applier.Unit
 	before    []func() state.Position // the boundary before each unit
+	once      exactly                 // changes that must not be made twice
 	bytes     int64
 	changes   int64
 	taken     int64                 // of the room
@@ -66,7 +67,7 @@ func (r *run) catchUp(ctx context.Context) error {
 	r.mu.Unlock()
 	c := &catcher{r: r, flavor: r.facts.Source.Identity.Version.Flavor, apply: applier.NewApplier(r.write),
 		in: make(chan *streamer.Transaction, 1024), room: semaphore.NewWeighted(backlogBytes), ends: make(chan sourceEnd, 1),
-		have: src.LastResumable, kept: time.Now(), stopNow: wasDone, indexed: r.allIndexed()}
+		have: src.LastResumable, kept: time.Now(), stopNow: wasDone, indexed: r.allIndexed(), once: exactly{done: r.marker}}
 	defer c.apply.Close()
 	if err := c.givenStop(src); err != nil {
 		return err
@@ -211,6 +212,7 @@ func (c *catcher) add(tx *streamer.Transaction) bool {
 	before := c.have
 	prev := c.last
 	c.last = tx
+	marker := c.once.take(tx)
 	if len(tx.Changes) > 0 {
 		c.before = append(c.before, func() state.Position {
 			if prev != nil {
@@ -218,7 +220,7 @@ func (c *catcher) add(tx *streamer.Transaction) bool {
 			}
 			return before
 		})
-		c.units = append(c.units, applier.Unit{Changes: tx.Changes,
+		c.units = append(c.units, applier.Unit{Changes: tx.Changes, Marker: marker,
 			End: func() (state.Position, state.Position) { return tx.EndPosition(), tx.StreamedPosition() }})
 		c.bytes += tx.Bytes
 		c.changes += int64(len(tx.Changes))
@@ -253,7 +255,8 @@ func (c *catcher) flush(ctx context.Context) error {
 	}
 	last, units := c.last, c.units
 	if n := len(units); n == 0 || len(last.Changes) == 0 {
-		units = append(units, applier.Unit{End: func() (state.Position, state.Position) { return last.EndPosition(), last.StreamedPosition() }})
+		units = append(units, applier.Unit{Marker: c.once.marker(),
+			End: func() (state.Position, state.Position) { return last.EndPosition(), last.StreamedPosition() }})
 	}
 	n, err := c.apply.Apply(ctx, units)
 	if n > 0 {

@@ -70,6 +70,9 @@ func (c *copier) addTable(t *table.Table) {
 		Seen: func(seen dumper.Seen, first, last bool) error { return c.seen(n, seen, first, last) },
 	}
 	rest := max(t.Rows-tr.rows(), 0)
+	if t.UsableKey() == nil {
+		rest = 0 // read whole, by one worker
+	}
 	if len(tr.segments) == 0 {
 		c.todo = append(c.todo, &piece{cp, dumper.NewSegment(progress.Range{}, rest)})
 		cp.next = 1
@@ -224,13 +227,19 @@ func (c *copier) cut(ctx context.Context, reader *dumper.Reader, p *piece) (*pie
 // copy copies one piece to its end.
 func (c *copier) copy(ctx context.Context, reader *dumper.Reader, loader *applier.Loader, p *piece) error {
 	n := p.table.name
-	err := reader.Copy(ctx, p.table.job, p.segment, func(ctx context.Context, ch *applier.Chunk) error {
+	write := func(ctx context.Context, ch *applier.Chunk) error {
 		if err := loader.Load(c.writes, ch); err != nil {
 			return err
 		}
 		c.loaded(n, ch)
 		return context.Cause(ctx)
-	})
+	}
+	var err error
+	if p.table.job.Layout.Table.UsableKey() == nil {
+		err = reader.CopyExact(ctx, p.table.job, func(at state.Position, seen dumper.Seen) error { return c.begun(n, at, seen) }, write)
+	} else {
+		err = reader.Copy(ctx, p.table.job, p.segment, write)
+	}
 	if err != nil {
 		return err
 	}
@@ -274,6 +283,17 @@ func (c *copier) loaded(n table.Name, ch *applier.Chunk) {
 		c.r.note(&st.Tables[tr.index], tr)
 	})
 	c.r.meter.copied(ch.Rows, ch.Bytes)
+}
+
+// begun keeps the exact position of a table's one snapshot, before its first row
+// is written: the stream skips what it covers.
+func (c *copier) begun(n table.Name, at state.Position, seen dumper.Seen) error {
+	return c.r.saveTable(c.writes, n, func(t *state.Table) {
+		t.Start, t.FirstChunk, t.LastChunk = at, &seen.Position, &seen.Position
+		for i := range t.Structures {
+			t.Structures[i].From = at
+		}
+	})
 }
 
 // seen notes what was true under the table's metadata lock: at its first chunk,

@@ -71,6 +71,9 @@ func (r *run) takeHold(ctx context.Context) (err error) {
 	if err := r.restartVolatile(ctx, rec); err != nil {
 		return err
 	}
+	if err := r.restartExact(ctx); err != nil {
+		return err
+	}
 	return r.checkSource(ctx)
 }
 
@@ -185,7 +188,7 @@ func (r *run) configure(ctx context.Context) error {
 	r.write = applier.Config{Target: r.target, Version: r.facts.Target.Identity.Version, Progress: r.prog,
 		SQLLogBin: r.opt.Config.Target.SQLLogBin, MaxPacket: packet, MaxNotes: notes}
 	r.dump, err = dumper.New(dumper.Config{Source: r.source, Identity: r.facts.Source.Identity,
-		Rung: dumper.Rung(r.facts.Rung), Logger: r.log})
+		Rung: dumper.Rung(r.facts.Rung), AllowLocks: r.opt.Config.Source.AllowLocks, Logger: r.log})
 	return err
 }
 
@@ -214,7 +217,7 @@ func (r *run) takePositions(rec *progress.Record) {
 	src.SnapshotStart, src.TableListAt = doc.SnapshotStart, doc.TableListAt
 	src.ConsistentAt, src.SnapshotSeen, src.StopPoint = doc.ConsistentAt, doc.SnapshotSeen, doc.StopPoint
 	src.LogFingerprint = doc.LogFingerprint
-	r.highWater = rec.HighWater.GTIDSet
+	r.highWater, r.marker = rec.HighWater.GTIDSet, rec.Marker
 	was := src.LastResumable
 	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
 	if src.LastResumable.IsZero() {
@@ -347,6 +350,20 @@ func (r *run) restartVolatile(ctx context.Context, rec *progress.Record) error {
 			continue
 		}
 		r.log.Warn("the target was restarted; a table without transactions is copied again", "table", n.String(), "engine", tr.structure.Engine)
+		if err := r.restartTable(ctx, n, tr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restartExact has exact tables copied again whose one snapshot was not read to
+// its end.
+func (r *run) restartExact(ctx context.Context) error {
+	for n, tr := range r.tables {
+		if tr.structure == nil || tr.structure.UsableKey() != nil || len(tr.segments) == 0 || tr.done() {
+			continue
+		}
 		if err := r.restartTable(ctx, n, tr); err != nil {
 			return err
 		}

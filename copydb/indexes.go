@@ -36,7 +36,8 @@ func (b *builder) close() {
 	b.look.Close()
 }
 
-// missing returns those clauses whose part the target's table does not have.
+// missing returns those clauses whose part the target's table does not have. A
+// table that was taken over may have other options at its indexes.
 func (b *builder) missing(ctx context.Context, t *table.Table, clauses []string, kind func(table.Parts) []string) ([]string, error) {
 	if len(clauses) == 0 {
 		return nil, nil
@@ -47,8 +48,11 @@ func (b *builder) missing(ctx context.Context, t *table.Table, clauses []string,
 	}
 	target := *t
 	target.Create = state.Text(text)
-	there := kind(target.Part(true))
-	return slices.DeleteFunc(slices.Clone(clauses), func(c string) bool { return slices.Contains(there, c) }), nil
+	var there []string
+	for _, c := range kind(target.Part(true)) {
+		there = append(there, table.Signature(c))
+	}
+	return slices.DeleteFunc(slices.Clone(clauses), func(c string) bool { return slices.Contains(there, table.Signature(c)) }), nil
 }
 
 // alter makes what is missing of clauses in one statement.

@@ -187,7 +187,7 @@ func (r *run) beginState(ctx context.Context, over *overtaken) error {
 	st.Selection = state.Selection{Digest: c.SelectionDigest(), Include: c.Tables.Include, Exclude: c.Tables.Exclude, Routes: []string{}}
 	for _, t := range r.facts.Tables {
 		st.Tables = append(st.Tables, state.Table{Database: state.Text(t.Database), Table: state.Text(t.Table),
-			Status: state.TablePending, Class: state.ClassConverging})
+			Status: state.TablePending, Class: classOf(t)})
 	}
 	r.st = st
 	return nil
@@ -273,7 +273,7 @@ func (r *run) stateError(err error) error {
 	switch {
 	case e.Next != "":
 	case errors.Is(err, state.ErrMissing):
-		e.Next = "a fresh run is: " + r.command() + " --state " + shellQuote(r.opt.StatePath)
+		e.Next = "a fresh run is: " + r.command() + " --state " + state.ShellQuote(r.opt.StatePath)
 	case errors.Is(err, state.ErrHeld):
 		e.Next = "wait for that run, or stop it; it can then be resumed"
 	default:
@@ -291,18 +291,9 @@ func (r *run) command() string {
 }
 
 func (r *run) resumeCommand() string {
-	return r.command() + " --resume-state " + shellQuote(r.opt.StatePath)
+	return r.command() + " --resume-state " + state.ShellQuote(r.opt.StatePath)
 }
 
 func (r *run) overCommand() string {
-	return r.command() + " --state " + shellQuote(r.opt.StatePath) + " --start-over"
-}
-
-func shellQuote(s string) string {
-	if s != "" && strings.IndexFunc(s, func(c rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+", c)
-	}) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return r.command() + " --state " + state.ShellQuote(r.opt.StatePath) + " --start-over"
 }

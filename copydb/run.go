@@ -51,6 +51,7 @@ type run struct {
 	write     applier.Config
 	entries   int    // of the journal
 	highWater string // GTID set of the target's high-water
+	marker    progress.Marker
 	adopted   bool
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/copydb/copydb/internal/check"
 	"github.com/copydb/copydb/internal/hold"
@@ -16,6 +17,7 @@ import (
 const (
 	kindDatabase = "database"
 	kindTable    = "table"
+	kindUsed     = "used_table" // was there and was taken over
 )
 
 // makeSchema takes each table's start position and structure, and makes the
@@ -25,6 +27,9 @@ func (r *run) makeSchema(ctx context.Context) error {
 		r.report(PhaseRecord{Phase: state.PhaseSchema})
 	}
 	if err := r.noteTableList(ctx); err != nil {
+		return err
+	}
+	if err := r.noteTaken(ctx); err != nil {
 		return err
 	}
 	for _, d := range r.facts.Databases {
@@ -43,6 +48,9 @@ func (r *run) makeSchema(ctx context.Context) error {
 	}
 	r.change(func(st *state.State) { setSnapshotStart(st) })
 	if err := r.saveDoc(ctx, false); err != nil {
+		return err
+	}
+	if err := r.dropUnfinished(ctx); err != nil {
 		return err
 	}
 	for i := range r.st.Tables {
@@ -88,7 +96,7 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 	}
 	digests := make([]string, len(start.Tables))
 	for i, t := range start.Tables {
-		if why := t.WhyExact(); why != "" {
+		if why := t.WhyNot(); why != "" {
 			return &Error{Code: ExitFailed, Where: t.String(), Message: "the table has changed since the preflight: " + why,
 				Next: "begin again: " + r.overCommand()}
 		}
@@ -109,6 +117,7 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 			tr := r.tables[t.FullName()]
 			tr.structure = t
 			s := &st.Tables[tr.index]
+			s.Class = classOf(t)
 			s.Start, s.Structures = start.Position, []state.StructureSince{{From: start.Position, Digest: digests[i]}}
 			docs[i] = *s
 		}
@@ -123,6 +132,13 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 		}
 	}
 	return hold.Point(ctx, "start_taken")
+}
+
+func classOf(t *table.Table) state.TableClass {
+	if t.UsableKey() == nil {
+		return state.ClassExact
+	}
+	return state.ClassConverging
 }
 
 // setSnapshotStart sets the earliest start of all tables: the first that was
@@ -179,10 +195,9 @@ func (r *run) make(ctx context.Context, kind string, n table.Name, create string
 	return r.prog.Note(ctx, r.hold, e)
 }
 
-// makeTable makes a table without its foreign keys. One that a run before made
-// or was about to make is taken over if it is empty and as it should be.
+// makeTable makes a table without its foreign keys. One that was taken over is
+// emptied.
 func (r *run) makeTable(ctx context.Context, n table.Name, t *table.Table) error {
-	create := t.Part(r.opt.Config.Schema.DeferIndexes).Create
 	var there int
 	err := r.hold.QueryRow(ctx, []any{&there}, "SELECT COUNT(*) FROM information_schema.TABLES WHERE BINARY TABLE_SCHEMA = ? AND BINARY TABLE_NAME = ?",
 		[]byte(n.Database), []byte(n.Table))
@@ -190,28 +205,34 @@ func (r *run) makeTable(ctx context.Context, n table.Name, t *table.Table) error
 		return fmt.Errorf("look for table %s on the target: %w", n, err)
 	}
 	if there == 0 {
-		return r.make(ctx, kindTable, n, create)
+		return r.make(ctx, kindTable, n, t.Part(r.defersIndexes(n)).Create)
 	}
-	if !r.madeByUs(n) {
+	switch kind := r.ours(n); {
+	case kind == "":
 		return &Error{Code: ExitPreflight, Where: n.String(), Message: "the table has appeared on the target",
 			Next: "drop it there, then resume: " + r.resumeCommand()}
-	}
-	if len(r.tables[n].segments) > 0 {
+	case len(r.tables[n].segments) > 0:
 		return nil // its rows are ours
+	case kind == kindUsed:
+		return r.emptyUsed(ctx, n, t)
 	}
-	if _, err := r.hold.Exec(ctx, "DROP TABLE "+n.Quoted()); err != nil {
-		return fmt.Errorf("drop the unfinished table %s on the target: %w", n, err)
-	}
-	return r.make(ctx, kindTable, n, create)
+	return r.make(ctx, kindTable, n, t.Part(r.defersIndexes(n)).Create) // dropped before, and there again
 }
 
-func (r *run) madeByUs(n table.Name) bool {
+// defersIndexes reports whether the table's indexes are made after its rows. One
+// that foreign keys of the target point at already needs them at once.
+func (r *run) defersIndexes(n table.Name) bool {
+	return r.opt.Config.Schema.DeferIndexes && !r.facts.Referenced[n]
+}
+
+// ours returns the kind under which the migration lists the table, or "".
+func (r *run) ours(n table.Name) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, o := range r.st.ObjectsCreated {
-		if o.Type == kindTable && nameOf(o.Database, o.Name) == n {
-			return true
+	for _, o := range slices.Backward(r.st.ObjectsCreated) {
+		if (o.Type == kindTable || o.Type == kindUsed) && nameOf(o.Database, o.Name) == n {
+			return o.Type
 		}
 	}
-	return false
+	return ""
 }

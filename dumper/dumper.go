@@ -29,7 +29,10 @@ type Config struct {
 	Source   *mysqlconn.Server
 	Identity mysqlconn.Identity
 	Rung     Rung
-	Logger   *slog.Logger
+	// AllowLocks permits LOCK TABLES … READ for the instant that an exact position
+	// may need.
+	AllowLocks bool
+	Logger     *slog.Logger
 }
 
 // Dumper reads snapshots of one source.

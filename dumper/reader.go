@@ -93,21 +93,7 @@ func (r *Reader) Copy(ctx context.Context, job *Job, s *Segment, write func(cont
 		defer close(full)
 		return r.readAll(ctx, job, s, free, full)
 	})
-	g.Go("writer of a table", func() error {
-		name := job.Layout.Table.String()
-		for c := range full {
-			err := write(ctx, c.chunk)
-			c.release()
-			if err != nil {
-				return err
-			}
-			if err := hold.Point(ctx, "chunk_written:"+name); err != nil {
-				return err
-			}
-			free <- c.chunk
-		}
-		return nil
-	})
+	g.Go("writer of a table", func() error { return writeAll(ctx, job, free, full, write) })
 	err := g.Wait()
 	if err != nil {
 		r.Close()

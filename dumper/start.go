@@ -88,9 +88,16 @@ func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position
 		if err != nil {
 			return state.Position{}, fmt.Errorf("read gtid_executed: %w", err)
 		}
-		return state.Position{GTIDSet: strings.ReplaceAll(string(row[0]), "\n", "")}, nil
+		return state.Position{GTIDSet: oneLine(row[0])}, nil
 	case RungMariaDB:
-		return d.walkMariaDB(ctx, s)
+		p, err := d.snapshotPosition(ctx, s)
+		if err != nil {
+			return p, err
+		}
+		if _, err := s.Exec(ctx, "ROLLBACK"); err != nil {
+			return p, fmt.Errorf("end the snapshot: %w", err)
+		}
+		return p, nil
 	case RungFlush:
 		return d.walkFlush(ctx, s)
 	case RungFile:
@@ -101,7 +108,12 @@ func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position
 	return state.Position{}, fmt.Errorf("no way to a start position: rung %q", d.cfg.Rung)
 }
 
-func (d *Dumper) walkMariaDB(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
+// oneLine is a GTID set as the state keeps it: the server breaks its lines.
+func oneLine(set []byte) string { return strings.ReplaceAll(string(set), "\n", "") }
+
+// snapshotPosition opens a consistent snapshot on s, a MariaDB, and returns the
+// position that belongs to it.
+func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
 	var p state.Position
 	if _, err := s.Exec(ctx, beginSnapshot); err != nil {
 		return p, fmt.Errorf("open a snapshot: %w", err)
@@ -122,9 +134,6 @@ func (d *Dumper) walkMariaDB(ctx context.Context, s *mysqlconn.Session) (state.P
 	}
 	if err != nil {
 		return p, fmt.Errorf("read the snapshot's position: %w", err)
-	}
-	if _, err := s.Exec(ctx, "ROLLBACK"); err != nil {
-		return p, fmt.Errorf("end the snapshot: %w", err)
 	}
 	row, err := s.QueryRow(ctx, fmt.Sprintf("SELECT BINLOG_GTID_POS(%s, %d)", table.AppendString(nil, []byte(p.File)), p.Pos))
 	if err != nil {
@@ -201,19 +210,10 @@ func (e *XAError) Error() string {
 func (d *Dumper) waitForXA(ctx context.Context, s *mysqlconn.Session) error {
 	deadline := time.Now().Add(xaWait)
 	for wait := 20 * time.Millisecond; ; wait = min(wait*2, time.Second) {
-		var ids []string
-		err := s.Query(ctx, "XA RECOVER", func(f [][]byte) error {
-			ids = append(ids, string(f[3]))
-			return nil
-		})
+		ids, err := d.preparedXA(ctx, s)
 		switch {
-		case mysqlconn.IsAccessDenied(err) || mysqlconn.ErrorNumber(err) == 1401:
-			d.cfg.Logger.Warn("may not look for prepared XA transactions", "error", err)
-			return nil
-		case err != nil:
-			return fmt.Errorf("look for prepared XA transactions: %w", err)
-		case len(ids) == 0:
-			return nil
+		case err != nil || len(ids) == 0:
+			return err
 		case time.Now().After(deadline):
 			return &XAError{IDs: ids}
 		}
@@ -221,6 +221,23 @@ func (d *Dumper) waitForXA(ctx context.Context, s *mysqlconn.Session) error {
 			return err
 		}
 	}
+}
+
+// preparedXA lists the prepared XA transactions; none where that is not allowed.
+func (d *Dumper) preparedXA(ctx context.Context, s *mysqlconn.Session) ([]string, error) {
+	var ids []string
+	err := s.Query(ctx, "XA RECOVER", func(f [][]byte) error {
+		ids = append(ids, string(f[3]))
+		return nil
+	})
+	switch {
+	case mysqlconn.IsAccessDenied(err) || mysqlconn.ErrorNumber(err) == 1401:
+		d.cfg.Logger.Debug("may not look for prepared XA transactions", "error", err)
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look for prepared XA transactions: %w", err)
+	}
+	return ids, nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

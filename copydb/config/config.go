@@ -7,7 +7,7 @@ type Config struct {
 	Source   Source
 	Target   Target
 	Tables   Tables
-	Existing string // existing_tables: error
+	Existing string // existing_tables: error, use_empty, truncate, recreate
 	Schema   Schema
 	Snapshot Snapshot
 	CatchUp  CatchUp

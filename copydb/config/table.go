@@ -115,8 +115,8 @@ var tableKeys = []Key{
 	{Path: "row_filters", Kind: KindList, Default: "[]", Later: true,
 		Doc: "rows that are copied: [{tables, where}]"},
 	{Path: "existing_tables", Kind: KindWord, Default: "error",
-		Words: []string{"error", "use_empty", "truncate", "recreate"}, Only: []string{"error"},
-		Doc:   "what a fresh run does with selected tables that the target has already",
+		Words: []string{"error", "use_empty", "truncate", "recreate"},
+		Doc:   "what a fresh run does with selected tables that the target has already; use_empty: they must be empty and have the source's columns and keys; truncate: the same, and their rows are deleted; recreate: they are dropped and made anew",
 		field: func(c *Config) any { return &c.Existing }},
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
@@ -17,6 +18,9 @@ type Unit struct {
 	// End returns the boundary behind the unit, zero for a part, and the end of
 	// its last event. It is called for few units: the text of a GTID set costs.
 	End func() (low, streamed state.Position)
+	// Marker says how many changes of exact tables are done of a transaction of
+	// which this is a part; zero for a whole one.
+	Marker progress.Marker
 }
 
 // ApplyError says which change of which unit failed.
@@ -106,7 +110,7 @@ func (a *Applier) tryCommit(ctx context.Context, units []Unit) (err error) {
 			return err
 		}
 		low, streamed := Reached(units)
-		_, err := a.session.Exec(ctx, a.cfg.Progress.WaterSQL(low, streamed, streamed))
+		_, err := a.session.Exec(ctx, a.cfg.Progress.WaterSQL(low, streamed, streamed, units[len(units)-1].Marker))
 		if err != nil {
 			return fmt.Errorf("move the position on the target: %w", err)
 		}
@@ -209,10 +213,13 @@ func (a *Applier) run(ctx context.Context, s *statement) (err error) {
 		}()
 	}
 	res, err := on.ExecBytes(ctx, s.text)
-	if s.upsert && mysqlconn.IsDuplicateKey(err) {
+	if s.verb == upsert && mysqlconn.IsDuplicateKey(err) {
 		res, err = on.ExecBytes(ctx, s.asReplace())
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.hit(res); err != nil {
 		return err
 	}
 	return checkWarnings(ctx, on, s.writer.source, int(res.Warnings), s.zeros)

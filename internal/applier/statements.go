@@ -1,31 +1,39 @@
 package applier
 
+// verb is what a statement does.
+type verb uint8
+
+const (
+	upsert verb = iota + 1 // INSERT … ON DUPLICATE KEY UPDATE
+	remove                 // DELETE by keys
+	// Of exact tables, each change once:
+	insertOnly // INSERT
+	updateOne  // UPDATE … LIMIT 1, by all columns
+	removeOne  // DELETE … LIMIT 1, by all columns
+)
+
 // statement is one statement for rows of one table, in the form that
 // Session.ExecBytes wants.
 type statement struct {
 	writer  *writer
 	changes []*Change // those it carries out
-	upsert  bool      // else a delete
+	verb    verb
 	text    []byte
 	rows    int
 	zeros   int
 }
 
-// plan turns changes, in log order, into statements: in order within each table
-// (the order between tables is free, since foreign keys are not checked), runs
-// of the same kind in one statement of at most limit bytes.
+// planner turns changes, in log order, into statements: in order within each
+// table (the order between tables is free, since foreign keys are not checked),
+// runs of the same kind in one statement of at most limit bytes.
+type planner struct {
+	limit int
+	open  map[*writer]*statement
+	out   []*statement
+}
+
 func plan(changes []Change, writerOf func(*Change) (*writer, error), limit int) ([]*statement, error) {
-	open := map[*writer]*statement{}
-	var out []*statement
-	at := func(w *writer, upsert bool) *statement {
-		s := open[w]
-		if s == nil || s.upsert != upsert || len(s.text) >= limit {
-			s = &statement{writer: w, upsert: upsert, text: make([]byte, packetRoom, 1024)}
-			open[w] = s
-			out = append(out, s)
-		}
-		return s
-	}
+	p := &planner{limit: limit, open: map[*writer]*statement{}}
 	for i := range changes {
 		c := &changes[i]
 		w, err := writerOf(c)
@@ -33,21 +41,45 @@ func plan(changes []Change, writerOf func(*Change) (*writer, error), limit int) 
 			return nil, err
 		}
 		switch {
+		case w.exact:
+			p.exact(w, c)
 		case c.Op == Delete:
-			at(w, false).remove(c)
+			p.at(w, remove).remove(c)
 		case c.Op == Update && w.keyMoved(c):
-			at(w, false).remove(c)
-			at(w, true).put(c)
+			p.at(w, remove).remove(c)
+			p.at(w, upsert).put(c)
 		default:
-			at(w, true).put(c)
+			p.at(w, upsert).put(c)
 		}
 	}
-	for _, s := range out {
-		if s.upsert {
+	for _, s := range p.out {
+		if s.verb == upsert {
 			s.text = append(s.text, s.writer.onDuplicate...)
 		}
 	}
-	return out, nil
+	return p.out, nil
+}
+
+// at returns the statement of w to add a change to.
+func (p *planner) at(w *writer, v verb) *statement {
+	s := p.open[w]
+	if s == nil || s.verb != v || v == updateOne || v == removeOne || len(s.text) >= p.limit {
+		s = &statement{writer: w, verb: v, text: make([]byte, packetRoom, 1024)}
+		p.open[w] = s
+		p.out = append(p.out, s)
+	}
+	return s
+}
+
+func (p *planner) exact(w *writer, c *Change) {
+	switch c.Op {
+	case Insert:
+		p.at(w, insertOnly).put(c)
+	case Update:
+		p.at(w, updateOne).updateOne(c)
+	case Delete:
+		p.at(w, removeOne).removeOne(c)
+	}
 }
 
 func (s *statement) remove(c *Change) {

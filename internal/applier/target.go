@@ -16,13 +16,16 @@ import (
 type writer struct {
 	source        *table.Table
 	transactional bool
-	columns       []int // of the source: those that are written
-	key           []int // of the source: the usable key
+	columns       []int    // of the source: those that are written
+	names         []string // of the target, quoted, for columns
+	key           []int    // of the source: the usable key
+	exact         bool     // no usable key: each change is made once, to one row
 	enums         []int
 	insert        string // INSERT INTO t (…) VALUES
 	replace       string // REPLACE INTO t (…) VALUES
 	onDuplicate   string // AS n ON DUPLICATE KEY UPDATE …
 	delete        string // DELETE FROM t WHERE
+	update        string // UPDATE t SET
 }
 
 // ColumnError says that the target's table cannot take the source's columns.
@@ -68,13 +71,14 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 		names = append(names, name)
 		updates = append(updates, name+" = "+newValue(v, name))
 	}
-	key := src.UsableKey()
-	if key == nil {
-		return nil, fmt.Errorf("write rows of %s: it has no usable key", src)
+	if key := src.UsableKey(); key != nil {
+		for _, kc := range key.Columns {
+			w.key = append(w.key, slices.IndexFunc(src.Columns, func(c table.Column) bool { return c.Name == kc.Name }))
+		}
+	} else if w.exact = true; !w.transactional {
+		return nil, fmt.Errorf("write rows of %s: it has no usable key, and the target's engine %s does not roll back", src, dst.Engine)
 	}
-	for _, kc := range key.Columns {
-		w.key = append(w.key, slices.IndexFunc(src.Columns, func(c table.Column) bool { return c.Name == kc.Name }))
-	}
+	w.names = names
 	list := " INTO " + dst.Quoted() + " (" + strings.Join(names, ", ") + ") VALUES "
 	w.insert, w.replace = "INSERT"+list, "REPLACE"+list
 	w.onDuplicate = " ON DUPLICATE KEY UPDATE " + strings.Join(updates, ", ")
@@ -82,6 +86,7 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 		w.onDuplicate = " AS `copydb new`" + w.onDuplicate
 	}
 	w.delete = "DELETE FROM " + dst.Quoted() + " WHERE "
+	w.update = "UPDATE " + dst.Quoted() + " SET "
 	return w, nil
 }
 

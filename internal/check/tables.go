@@ -8,20 +8,39 @@ import (
 	"github.com/copydb/copydb/internal/table"
 )
 
-// checkKeys refuses tables whose rows cannot be told apart by a key.
+// checkKeys refuses tables that cannot be copied for want of a key, and tells
+// what copying without one means.
 func checkKeys(_ context.Context, r *runner) error {
 	for _, t := range r.in.Facts.Tables {
-		if why := t.WhyExact(); why != "" {
+		if why := t.WhyNot(); why != "" {
 			r.fail("exact_table", t.String(), fmt.Sprintf("table %s cannot be copied yet: %s", t, why),
 				"add a primary key on the source, or exclude the table")
 			continue
 		}
-		if !t.Transactional() {
+		if why := t.WhyExact(); why != "" {
+			r.exactTable(t, why)
+		} else if !t.Transactional() {
 			r.warn("non_transactional", t.String(), fmt.Sprintf("table %s has engine %s: it is in no snapshot, and a part that fails is copied again whole", t, t.Engine),
 				"convert it to InnoDB on the source, if that is possible")
 		}
 	}
 	return nil
+}
+
+// exactTable tells how a table without a usable key is copied, and refuses it
+// where the lock that this needs is forbidden.
+func (r *runner) exactTable(t *table.Table, why string) {
+	const fix = "a primary key on the source would make its copy and its catch-up cheaper"
+	rung := r.in.Facts.Rung
+	switch locks := rung == RungFlush || rung == RungFileStart; {
+	case locks && !r.in.AllowLocks:
+		r.fail("exact_lock", t.String(), fmt.Sprintf("table %s needs LOCK TABLES … READ for an instant, since %s, and source.allow_locks is false", t, why),
+			"set source.allow_locks to true, turn GTIDs on at the source, add a primary key, or exclude the table")
+	case locks:
+		r.info("exact_table", t.String(), fmt.Sprintf("table %s is read in one snapshot, which blocks DDL on it, after LOCK TABLES … READ for an instant, since %s", t, why), fix)
+	default:
+		r.info("exact_table", t.String(), fmt.Sprintf("table %s is read in one snapshot, which blocks DDL on it, since %s", t, why), fix)
+	}
 }
 
 // checkColumns refuses columns whose row events cannot be decoded.

@@ -31,7 +31,8 @@ var tables = []string{
 		doc LONGBLOB NOT NULL,
 		low_water LONGBLOB NOT NULL,
 		streamed LONGBLOB NOT NULL,
-		high_water LONGBLOB NOT NULL
+		high_water LONGBLOB NOT NULL,
+		marker LONGBLOB NOT NULL
 	) ENGINE=InnoDB`,
 	`CREATE TABLE IF NOT EXISTS _copydb.tables (
 		migration VARBINARY(32) NOT NULL,

@@ -42,6 +42,7 @@ type Record struct {
 	LowWater   state.Position
 	Streamed   state.Position
 	HighWater  state.Position
+	Marker     Marker
 	Tables     []state.Table // without Done
 	Ranges     map[table.Name][]Range
 	Journal    []Entry
@@ -60,6 +61,15 @@ type Range struct {
 	Done   bool // the whole segment is there
 	Rows   int64
 	Bytes  int64
+}
+
+// Marker says how many changes of exact tables are done of the transaction that
+// begins at Start: such a change must not be made twice. It is zero where the
+// last transaction is done whole.
+type Marker struct {
+	Start state.Position `json:"start"`
+	GTID  string         `json:"gtid"`
+	Done  int64          `json:"done"`
 }
 
 // Entry is one object that the migration made, or was about to make.
@@ -100,7 +110,7 @@ func Begin(ctx context.Context, c *mysqlconn.Control, migration, runID string) (
 		return nil, fmt.Errorf("read the epoch of the migration: %w", err)
 	}
 	empty := blob(state.Position{})
-	_, err = c.Exec(ctx, "INSERT IGNORE INTO _copydb.migration (migration, doc, low_water, streamed, high_water) VALUES (?, '{}', ?, ?, ?)",
+	_, err = c.Exec(ctx, "INSERT IGNORE INTO _copydb.migration (migration, doc, low_water, streamed, high_water, marker) VALUES (?, '{}', ?, ?, ?, '{}')",
 		migration, empty, empty, empty)
 	if err != nil {
 		return nil, fmt.Errorf("note the migration: %w", err)
@@ -129,16 +139,16 @@ func Load(ctx context.Context, c *mysqlconn.Control, migration string) (*Record,
 }
 
 func (r *Record) loadMigration(ctx context.Context, c *mysqlconn.Control, migration string) error {
-	var doc, low, streamed, high []byte
-	err := c.QueryRow(ctx, []any{&r.Finished, &doc, &low, &streamed, &high},
-		"SELECT finished, doc, low_water, streamed, high_water FROM _copydb.migration WHERE migration = ?", migration)
+	var doc, low, streamed, high, marker []byte
+	err := c.QueryRow(ctx, []any{&r.Finished, &doc, &low, &streamed, &high, &marker},
+		"SELECT finished, doc, low_water, streamed, high_water, marker FROM _copydb.migration WHERE migration = ?", migration)
 	if err != nil {
 		return fmt.Errorf("read the migration's record: %w", err)
 	}
 	for _, p := range []struct {
 		raw []byte
 		dst any
-	}{{doc, &r.Doc}, {low, &r.LowWater}, {streamed, &r.Streamed}, {high, &r.HighWater}} {
+	}{{doc, &r.Doc}, {low, &r.LowWater}, {streamed, &r.Streamed}, {high, &r.HighWater}, {marker, &r.Marker}} {
 		if err := json.Unmarshal(p.raw, p.dst); err != nil {
 			return fmt.Errorf("parse the migration's record: %w", err)
 		}

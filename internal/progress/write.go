@@ -63,13 +63,14 @@ func bit(b bool) int {
 
 // WaterSQL is the statement that moves the positions. It runs in the
 // transaction that wrote the changes they cover. A nil low stays as it is.
-func (s *Store) WaterSQL(low *state.Position, streamed, high state.Position) string {
+func (s *Store) WaterSQL(low *state.Position, streamed, high state.Position, m Marker) string {
 	q := []byte("UPDATE _copydb.migration SET ")
 	if low != nil {
 		q = append(table.AppendHex(append(q, "low_water = "...), blob(*low)), ", "...)
 	}
 	q = table.AppendHex(append(q, "streamed = "...), blob(streamed))
 	q = table.AppendHex(append(q, ", high_water = "...), blob(high))
+	q = table.AppendHex(append(q, ", marker = "...), blob(m))
 	return string(append(append(q, " WHERE migration = '"...), s.Migration+"'"...))
 }
 

@@ -188,7 +188,8 @@ func (t *Table) usable(k *Key) bool {
 	return len(k.Columns) > 0
 }
 
-// WhyExact says why a table has no usable key, or "".
+// WhyExact says why a table has no usable key, or "": each change of such a table
+// is applied exactly once, instead of being replayed.
 func (t *Table) WhyExact() string {
 	switch {
 	case t.Versioned:
@@ -201,6 +202,18 @@ func (t *Table) WhyExact() string {
 		return "it has no primary or unique key"
 	}
 	return "no primary or unique key is over whole NOT NULL columns without FLOAT or DOUBLE"
+}
+
+// WhyNot says why a table cannot be copied at all, or "".
+func (t *Table) WhyNot() string {
+	why := t.WhyExact()
+	switch {
+	case t.Versioned || t.Overlaps:
+		return why
+	case why != "" && !t.Transactional():
+		return why + ", and its engine " + t.Engine + " does not roll back"
+	}
+	return ""
 }
 
 // KeyNames returns the columns of k by name.

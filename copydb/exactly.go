@@ -1,0 +1,74 @@
+package copydb
+
+import (
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/progress"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/streamer"
+)
+
+// exactly sees to it that changes of exact tables are applied once. Windows
+// commit rows and position together, so only a transaction that was applied in
+// part is met again: of that one, the target knows how many such changes it has.
+type exactly struct {
+	done  progress.Marker // what the target had when the stream began
+	now   progress.Marker // of the transaction that was taken last
+	exact map[*table.Table]bool
+}
+
+// take counts the changes of exact tables in tx, drops those that the target
+// has, and returns the marker that holds once tx is committed.
+func (e *exactly) take(tx *streamer.Transaction) progress.Marker {
+	if !sameGroup(e.now, tx) {
+		e.now = progress.Marker{Start: tx.Start, GTID: tx.GTID}
+	}
+	skip := int64(0)
+	if sameGroup(e.done, tx) {
+		skip = e.done.Done - e.now.Done
+	}
+	kept := tx.Changes[:0]
+	for i := range tx.Changes {
+		c := &tx.Changes[i]
+		if e.isExact(c) {
+			e.now.Done++
+			if skip > 0 {
+				skip--
+				continue
+			}
+		}
+		kept = append(kept, *c)
+	}
+	tx.Changes = kept
+	if !tx.Partial {
+		e.now = progress.Marker{}
+	}
+	return e.marker()
+}
+
+// marker is what the target must know once everything taken is committed.
+func (e *exactly) marker() progress.Marker {
+	if e.now.Done == 0 {
+		return progress.Marker{}
+	}
+	return e.now
+}
+
+func (e *exactly) isExact(c *applier.Change) bool {
+	exact, known := e.exact[c.Table]
+	if !known {
+		if e.exact == nil {
+			e.exact = map[*table.Table]bool{}
+		}
+		exact = c.Table.UsableKey() == nil
+		e.exact[c.Table] = exact
+	}
+	return exact
+}
+
+// sameGroup reports whether m speaks of the group that tx is of.
+func sameGroup(m progress.Marker, tx *streamer.Transaction) bool {
+	if m.GTID != "" || tx.GTID != "" {
+		return m.GTID == tx.GTID
+	}
+	return m.Start.File != "" && m.Start == tx.Start
+}

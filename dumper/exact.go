@@ -1,0 +1,267 @@
+package dumper
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/copydb/copydb/internal/applier"
+	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/internal/hold"
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/progress"
+	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
+)
+
+// CopyExact reads a whole table in one snapshot whose position is exact: every
+// transaction up to it is in the snapshot, and none behind it. The table's
+// metadata lock is held until the end, so DDL on it waits. begun is called with
+// the position before the first row is written; a read that does not come to
+// its end is worth nothing and begins again from an empty table.
+func (r *Reader) CopyExact(ctx context.Context, job *Job, begun func(at state.Position, seen Seen) error, write func(context.Context, *applier.Chunk) error) error {
+	r.Close() // a session of its own, with nothing open
+	defer r.Close()
+	at, seen, err := r.openExact(ctx, job)
+	if err != nil {
+		return fmt.Errorf("open an exact snapshot of %s: %w", job.Layout.Table, err)
+	}
+	if err := begun(at, seen); err != nil {
+		return err
+	}
+	full := make(chan readChunk)
+	free := make(chan *applier.Chunk, len(r.chunks))
+	for _, c := range r.chunks {
+		free <- c
+	}
+	g, ctx := group.WithContext(ctx)
+	g.Go("reader of an exact table", func() error {
+		defer close(full)
+		return r.readWhole(ctx, job, free, full)
+	})
+	g.Go("writer of a table", func() error { return writeAll(ctx, job, free, full, write) })
+	return g.Wait()
+}
+
+// writeAll writes chunks as they come and gives them back.
+func writeAll(ctx context.Context, job *Job, free chan<- *applier.Chunk, full <-chan readChunk, write func(context.Context, *applier.Chunk) error) error {
+	name := job.Layout.Table.String()
+	for c := range full {
+		err := write(ctx, c.chunk)
+		c.release()
+		if err != nil {
+			return err
+		}
+		if err := hold.Point(ctx, "chunk_written:"+name); err != nil {
+			return err
+		}
+		free <- c.chunk
+	}
+	return nil
+}
+
+// readWhole reads the table with one query and cuts what comes into chunks.
+func (r *Reader) readWhole(ctx context.Context, job *Job, free <-chan *applier.Chunk, full chan<- readChunk) error {
+	var total progress.Range
+	var c *applier.Chunk
+	var release func()
+	begin := func() (err error) {
+		select {
+		case c = <-free:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		c.Reset(job.Layout)
+		release, err = job.Room(ctx, job.ChunkBytes+job.ChunkBytes/2)
+		return err
+	}
+	pass := func(done bool) error {
+		total.Rows, total.Bytes, total.Done = total.Rows+c.Rows, total.Bytes+c.Bytes, done
+		c.Range = total
+		if err := hold.Point(ctx, "chunk_read:"+job.Layout.Table.String()); err != nil {
+			release()
+			return err
+		}
+		select {
+		case full <- readChunk{c, release}:
+			return nil
+		case <-ctx.Done():
+			release()
+			return context.Cause(ctx)
+		}
+	}
+	if err := begin(); err != nil {
+		return err
+	}
+	most := job.Layout.MaxRows()
+	if n := hold.ChunkRows(); n > 0 {
+		most = n
+	}
+	query := "SELECT " + job.Layout.SelectList() + " FROM " + job.Layout.Table.Quoted()
+	err := r.session.Query(ctx, query, func(fields [][]byte) error {
+		if int64(c.Size()) >= job.ChunkBytes || c.Rows >= most {
+			if err := pass(false); err != nil {
+				return err
+			}
+			if err := begin(); err != nil {
+				return err
+			}
+		}
+		c.Append(fields)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", job.Layout.Table, err)
+	}
+	if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
+		return fmt.Errorf("end the snapshot: %w", err)
+	}
+	return pass(true)
+}
+
+// exactTries is how often a quiet moment is waited for before the table is
+// locked.
+const exactTries = 20
+
+// openExact opens the snapshot on r.session and returns its position. The
+// table's metadata lock is held and its structure compared.
+func (r *Reader) openExact(ctx context.Context, job *Job) (at state.Position, seen Seen, err error) {
+	if err := r.open(ctx, job); err != nil {
+		return at, seen, err
+	}
+	// One query feeds the writer until the end of the table.
+	if _, err := r.session.Exec(ctx, "SET SESSION net_write_timeout = 3600"); err != nil {
+		return at, seen, err
+	}
+	switch r.d.cfg.Rung {
+	case RungMariaDB:
+		at, err = r.exactMariaDB(ctx)
+	case RungGTID:
+		at, err = r.exactGTID(ctx, job)
+	default:
+		at, err = r.exactLocked(ctx, job)
+	}
+	if err != nil {
+		return at, seen, err
+	}
+	t := job.Layout.Table
+	err = r.session.Query(ctx, "SELECT 1 FROM "+t.Quoted()+" LIMIT 0", func([][]byte) error { return nil })
+	if mysqlconn.IsTableChanged(err) || mysqlconn.IsTableGone(err) {
+		return at, seen, &ChangedError{t.FullName(), err.Error()}
+	}
+	if err != nil {
+		return at, seen, err
+	}
+	text, err := table.ShowCreate(ctx, r.session, t.FullName())
+	if err != nil {
+		return at, seen, err
+	}
+	if !table.SameCreate(text, string(t.Create)) {
+		return at, seen, &ChangedError{t.FullName(), "its structure is another one"}
+	}
+	seen.Position, err = Status(ctx, r.session, r.d.cfg.Identity.Version)
+	return at, seen, err
+}
+
+// exactMariaDB opens a snapshot that tells its own position. No transaction may
+// be prepared around it: an XA COMMIT can be in the position and not in the
+// snapshot.
+func (r *Reader) exactMariaDB(ctx context.Context) (state.Position, error) {
+	if err := r.d.waitForXA(ctx, r.session); err != nil {
+		return state.Position{}, err
+	}
+	at, err := r.d.snapshotPosition(ctx, r.session)
+	if err != nil {
+		return at, err
+	}
+	return at, r.d.waitForXA(ctx, r.session)
+}
+
+// exactGTID opens a snapshot between two equal readings of gtid_executed with
+// nothing owned and no XA transaction prepared in between: one that was prepared
+// before could not have been committed without another GTID. Where the source is
+// never that quiet, it locks the table, which waits for both. "Same position
+// before and after" alone is no proof.
+func (r *Reader) exactGTID(ctx context.Context, job *Job) (state.Position, error) {
+	for range exactTries {
+		before, err := r.session.QueryRow(ctx, "SELECT @@global.gtid_executed")
+		if err != nil {
+			return state.Position{}, fmt.Errorf("read gtid_executed: %w", err)
+		}
+		if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
+			return state.Position{}, fmt.Errorf("open a snapshot: %w", err)
+		}
+		prepared, err := r.d.preparedXA(ctx, r.session)
+		if err != nil {
+			return state.Position{}, err
+		}
+		after, err := r.session.QueryRow(ctx, "SELECT @@global.gtid_owned, @@global.gtid_executed")
+		if err != nil {
+			return state.Position{}, fmt.Errorf("read gtid_owned: %w", err)
+		}
+		if len(prepared) == 0 && len(after[0]) == 0 && string(before[0]) == string(after[1]) {
+			return state.Position{GTIDSet: oneLine(before[0])}, nil
+		}
+		if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
+			return state.Position{}, fmt.Errorf("end the snapshot: %w", err)
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return state.Position{}, err
+		}
+	}
+	return r.exactLocked(ctx, job)
+}
+
+// exactLocked opens the snapshot while another session holds a read lock on the
+// table: the lock waits for every transaction that wrote to it, until its commit
+// is through.
+func (r *Reader) exactLocked(ctx context.Context, job *Job) (at state.Position, err error) {
+	if !r.d.cfg.AllowLocks {
+		return at, fmt.Errorf("an exact position needs LOCK TABLES … READ for an instant, and source.allow_locks is false")
+	}
+	locker, err := r.d.openSession(ctx, job.Start)
+	if err != nil {
+		return at, err
+	}
+	defer locker.Close() // unlocks
+	if err := lockTable(ctx, locker, job.Layout.Table); err != nil {
+		return at, err
+	}
+	if r.d.cfg.Rung == RungGTID {
+		row, err := locker.QueryRow(ctx, "SELECT @@global.gtid_executed")
+		if err != nil {
+			return at, fmt.Errorf("read gtid_executed: %w", err)
+		}
+		at = state.Position{GTIDSet: oneLine(row[0])}
+	} else if at, err = Status(ctx, locker, r.d.cfg.Identity.Version); err != nil {
+		return at, err
+	}
+	if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
+		return at, fmt.Errorf("open a snapshot: %w", err)
+	}
+	if _, err := locker.Exec(ctx, "UNLOCK TABLES"); err != nil {
+		return at, fmt.Errorf("unlock %s: %w", job.Layout.Table, err)
+	}
+	return at, nil
+}
+
+// lockTable takes the read lock, waiting at most a second at a time: while it
+// waits, writers queue behind it.
+func lockTable(ctx context.Context, s *mysqlconn.Session, t *table.Table) error {
+	if _, err := s.Exec(ctx, "SET SESSION lock_wait_timeout = 1"); err != nil {
+		return err
+	}
+	var err error
+	for wait := 50 * time.Millisecond; wait < 5*time.Second; wait *= 2 {
+		if _, err = s.Exec(ctx, "LOCK TABLES "+t.Quoted()+" READ"); err == nil || !mysqlconn.IsLockConflict(err) {
+			break
+		}
+		if perr := pause(ctx, wait); perr != nil {
+			return perr
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s for an instant: %w", t, err)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package applier
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/table"
+)
+
+// ErrMissed is returned where a change of a table without a usable key did not
+// find exactly one row on the target: the target is not what the log says it
+// was.
+var ErrMissed = errors.New("the target does not have the row as it was on the source")
+
+// updateOne makes the statement change one row that has all values of the before
+// image.
+func (s *statement) updateOne(c *Change) {
+	w := s.writer
+	s.text = append(s.text, w.update...)
+	for n, i := range w.columns {
+		if n > 0 {
+			s.text = append(s.text, ", "...)
+		}
+		s.text = append(append(append(s.text, w.names[n]...), " = "...), c.After[i]...)
+	}
+	s.text = append(s.text, " WHERE "...)
+	s.matchAll(c.Before)
+	s.zeros += w.zeros(c.After)
+	s.add(c)
+}
+
+// removeOne makes the statement delete one row that has all values of the before
+// image.
+func (s *statement) removeOne(c *Change) {
+	s.text = append(s.text, s.writer.delete...)
+	s.matchAll(c.Before)
+	s.add(c)
+}
+
+func (s *statement) matchAll(r Row) {
+	w := s.writer
+	for n, i := range w.columns {
+		if n > 0 {
+			s.text = append(s.text, " AND "...)
+		}
+		s.text = appendSame(s.text, &w.source.Columns[i], w.names[n], r[i])
+	}
+	s.text = append(s.text, " LIMIT 1"...)
+}
+
+// appendSame appends the condition that a column has exactly the value of a
+// literal: by bytes where values that differ can compare as equal, and with the
+// sign of a zero.
+func appendSame(dst []byte, c *table.Column, name string, literal []byte) []byte {
+	lit := string(literal)
+	if lit == "NULL" {
+		return append(append(dst, name...), " IS NULL"...)
+	}
+	switch c.Kind {
+	case table.Text, table.Binary:
+		return fmt.Appendf(dst, "CAST(%s AS BINARY) = CAST(%s AS BINARY)", name, lit)
+	case table.JSON:
+		return fmt.Appendf(dst, "CAST(CAST(%s AS CHAR CHARACTER SET utf8mb4) AS BINARY) = CAST(CAST(CAST(%s AS JSON) AS CHAR CHARACTER SET utf8mb4) AS BINARY)", name, lit)
+	case table.Geometry, table.Vector:
+		return fmt.Appendf(dst, "HEX(%s) = HEX(%s)", name, lit)
+	case table.Float, table.Double:
+		dst = fmt.Appendf(dst, "%s = %s", name, lit)
+		if strings.Trim(lit, "-0.e+") == "" {
+			return fmt.Appendf(dst, " AND CAST(CONCAT(%s) AS BINARY) LIKE '%s'", name, map[bool]string{true: "-%", false: "0%"}[lit[0] == '-'])
+		}
+		return dst
+	}
+	return fmt.Appendf(dst, "%s = %s", name, lit)
+}
+
+// hit checks that a statement of an exact table found its row.
+func (s *statement) hit(res mysqlconn.Result) error {
+	found := int(res.Affected)
+	switch s.verb {
+	case updateOne:
+		// An update that changes nothing affects no row, but matches one.
+		if n, _ := fmt.Sscanf(res.Info, "Rows matched: %d", &found); n != 1 {
+			return fmt.Errorf("unexpected answer to an update: %q", res.Info)
+		}
+	case insertOnly, removeOne:
+	default:
+		return nil
+	}
+	if found != s.rows {
+		return fmt.Errorf("%w (%d rows found, %d wanted)", ErrMissed, found, s.rows)
+	}
+	return nil
+}
