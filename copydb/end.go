@@ -46,7 +46,14 @@ func (r *run) saveStop(err error) error {
 			stop.Reason = se.Reason
 		}
 	}
-	r.change(func(st *state.State) { st.LastStop = stop })
+	moved := r.meter.moves()
+	r.change(func(st *state.State) {
+		st.LastStop = stop
+		st.Throughput.Rows += moved.Rows
+		st.Throughput.Bytes += moved.Bytes
+		st.Throughput.Transactions += moved.Transactions
+		st.Throughput.Seconds += time.Since(r.began).Seconds()
+	})
 	return r.checkpoint()
 }
 
@@ -134,6 +141,8 @@ func (r *run) summary(err error) SummaryRecord {
 			at := r.stopAt.UTC()
 			s.StopPointAt = &at
 		}
+	} else if r.written {
+		s.LeftBehind = append(s.LeftBehind, "what is copied so far, and database _copydb, by which this state can be resumed")
 	}
 	if r.written {
 		s.ResumeCommand = r.resumeCommand()

@@ -95,6 +95,13 @@ func (m *meter) moved() int64 {
 	return m.touched
 }
 
+// moves is what this run has moved so far.
+func (m *meter) moves() state.Throughput {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return state.Throughput{Rows: m.rows + m.applied, Bytes: m.bytes, Transactions: m.transactions}
+}
+
 // sample fills the figures of a report; rates are over the last half minute.
 func (m *meter) sample(rec *ProgressRecord) {
 	m.mu.Lock()
