@@ -53,6 +53,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	show(stdout, "source", pair[0])
 	show(stdout, "target", pair[1])
+	fmt.Fprintf(stdout, "copy    bin/copydb --source mysql://%[1]s@%[2]s --target mysql://%[3]s@%[4]s --include 'DATABASE.*'\n",
+		pair[0].RootUser, pair[0].Addr(), pair[1].RootUser, pair[1].Addr())
 	fmt.Fprintln(stdout, "Ctrl-C stops both and removes their data")
 	<-ctx.Done()
 	return closeAll(pair[:])
