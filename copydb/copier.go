@@ -116,6 +116,7 @@ func (c *copier) run(ctx context.Context) error {
 		start()
 	}
 	g.Go("number of workers", func() error { return tune.run(ctx, c.idle, start) })
+	g.Go("look for sessions that wait for the tables", func() error { return c.stepAside(ctx) })
 	return g.Wait()
 }
 
@@ -138,14 +139,37 @@ func (c *copier) work(ctx context.Context) error {
 			return err
 		}
 		err = c.copy(ctx, reader, loader, p)
+		locked := err != nil && ctx.Err() == nil && isLockedOut(err)
 		c.mu.Lock()
 		delete(c.active, p)
+		if locked {
+			c.todo = append(c.todo, c.again(p))
+		}
 		c.change.Broadcast()
 		c.mu.Unlock()
-		if err != nil {
+		if err != nil && !locked {
 			return err
 		}
+		if locked {
+			c.r.log.Info("a table is locked on the source; it is tried again later", "table", p.table.name.String())
+			if err := pause(ctx, time.Second); err != nil {
+				return err
+			}
+		}
 	}
+}
+
+// again returns the piece as the target has it: what was read and not written is
+// read again.
+func (c *copier) again(p *piece) *piece {
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	n := p.segment.Number()
+	g, ok := c.r.tables[p.table.name].segments[n]
+	if !ok {
+		g = p.segment.Unread()
+	}
+	return &piece{p.table, dumper.NewSegment(g, p.segment.Rest())}
 }
 
 // take returns the next piece for a worker: from the list, or cut off from

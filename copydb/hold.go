@@ -90,6 +90,11 @@ func (r *run) mayTake(ctx context.Context, there bool) error {
 			if err := r.endRun(ctx, rec.RunID); err != nil {
 				return err
 			}
+			// Before anything is written: a state that cannot be gone on from is
+			// left as it is.
+			if err := r.canGoOn(ctx, rec); err != nil {
+				return err
+			}
 		}
 		others, err := progress.Overlapping(ctx, r.hold, r.facts.Selection.Match, true)
 		if err != nil {
@@ -421,7 +426,7 @@ func (r *run) checkSource(ctx context.Context) error {
 		return r.asCheckError(err)
 	}
 	if phase := r.phase(); phase == state.PhaseSchema || phase == state.PhaseSnapshot {
-		return r.asCheckError(&check.OtherServerError{Recorded: src.ServerUUID, Found: r.facts.Source.Identity.UUID,
+		return r.asCheckError(&mysqlconn.OtherServerError{Recorded: src.ServerUUID, Found: r.facts.Source.Identity.UUID,
 			Detail: "the snapshot is not complete, and it goes on only on the server it began on"})
 	}
 	r.log.Warn("the source is another server of the same history; going on by GTID", "was", src.ServerUUID, "is", r.facts.Source.Identity.UUID)

@@ -80,9 +80,9 @@ func (r *run) adopt() error {
 func list(items []string) string { return "[" + strings.Join(items, ", ") + "]" }
 
 func (r *run) openResume() error {
-	// A missing state is said before a lock file is made beside it.
-	if _, err := state.Load(r.opt.StatePath); err != nil {
-		return r.stateError(err)
+	// A state that cannot be used is refused before a lock file is made beside it.
+	if err := r.adopt(); err != nil {
+		return err
 	}
 	store, err := state.Open(r.opt.StatePath)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/pattern"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
@@ -55,6 +56,22 @@ func (r *run) resumeInput() *check.Resume {
 	return in
 }
 
+// canGoOn is checkSource for the positions that the target knows.
+func (r *run) canGoOn(ctx context.Context, rec *progress.Record) error {
+	in, doc := r.resumeInput(), rec.Doc.Source
+	src := &in.Source
+	src.SnapshotStart, src.SnapshotSeen, src.LogFingerprint = doc.SnapshotStart, doc.SnapshotSeen, doc.LogFingerprint
+	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
+	if src.LastResumable.IsZero() {
+		src.LastResumable, src.LastStreamed = src.SnapshotStart, src.SnapshotStart
+	}
+	if src.LastResumable.IsZero() {
+		return nil
+	}
+	_, err := check.Resumable(ctx, r.source, in)
+	return r.asCheckError(err)
+}
+
 // journaled returns what the target says that this migration has made there: a
 // run that was killed may have made more than its state file says. What keeps
 // the target from saying it is the preflight's to tell.
@@ -90,7 +107,7 @@ func literal(include []string) []table.Name {
 func (r *run) asCheckError(err error) error {
 	var gone *check.LogGoneError
 	var lost *check.HistoryLostError
-	var other *check.OtherServerError
+	var other *mysqlconn.OtherServerError
 	switch {
 	case errors.As(err, &gone), errors.As(err, &lost):
 		return &Error{Code: ExitLogGone, Err: err, Next: "start over: " + r.overCommand()}

@@ -96,7 +96,7 @@ func (r *run) emptyUsed(ctx context.Context, n table.Name, want *table.Table) er
 		return &Error{Code: ExitResumable, Where: n.String(), Message: "the table on the target, which was taken over, is not as the source's: " + whatOf(major),
 			Next: next + "; then resume: " + r.resumeCommand()}
 	}
-	if r.facts.Taken[n] == check.RuleUseEmpty {
+	if r.facts.Taken[n] == check.RuleUseEmpty && !r.copiedAgain(n) {
 		row, err := s.QueryRow(ctx, "SELECT 1 FROM "+n.Quoted()+" LIMIT 1")
 		if err != nil {
 			return fmt.Errorf("look whether table %s of the target is empty: %w", n, err)
@@ -111,6 +111,13 @@ func (r *run) emptyUsed(ctx context.Context, n table.Name, want *table.Table) er
 		return fmt.Errorf("empty table %s on the target: %w", n, err)
 	}
 	return nil
+}
+
+// copiedAgain reports whether the table's copy begins again.
+func (r *run) copiedAgain(n table.Name) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.st.Tables[r.tables[n].index].Status == state.TableRestart
 }
 
 func whatOf(all []table.Difference) string {

@@ -46,15 +46,6 @@ func New(cfg Config) (*Dumper, error) {
 	return &Dumper{cfg: cfg}, nil
 }
 
-// OtherServerError is returned by a session that reached another server than
-// the run began with, as a proxy or a virtual address may have it.
-type OtherServerError struct{ Want, Got string }
-
-// Error names both servers.
-func (e *OtherServerError) Error() string {
-	return fmt.Sprintf("connection reached another server (%s) than the run began with (%s)", e.Got, e.Want)
-}
-
 // ChangedError is returned where a table is not what it was when its start
 // position was taken: its copy would mix two structures.
 type ChangedError struct {
@@ -110,8 +101,8 @@ func (d *Dumper) prove(ctx context.Context, s *mysqlconn.Session, start state.Po
 	if err != nil {
 		return fmt.Errorf("identify the source: %w", err)
 	}
-	if got := mysqlconn.UUIDOf(d.flavor(), string(row[0])); got != d.cfg.Identity.UUID {
-		return &OtherServerError{Want: d.cfg.Identity.UUID, Got: got}
+	if err := d.cfg.Identity.Prove(string(row[0])); err != nil {
+		return err
 	}
 	if start.GTIDSet == "" {
 		return nil

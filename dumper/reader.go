@@ -119,7 +119,7 @@ func (r *Reader) readAll(ctx context.Context, job *Job, s *Segment, free <-chan 
 		}
 		if done, err = r.next(ctx, job, q, s, size, c); err != nil {
 			release()
-			return fmt.Errorf("read chunk of %s: %w", name, err)
+			return &ReadError{Table: name, Err: err}
 		}
 		job.Read()
 		if err := hold.Point(ctx, "chunk_read:"+name); err != nil {
@@ -165,7 +165,20 @@ func (r *Reader) next(ctx context.Context, job *Job, q chunkQuery, s *Segment, s
 	return s.read.Done, nil
 }
 
-// errFull ends a query whose rows are larger than was expected.
+// ReadError is an error of reading a table, as opposed to writing it.
+type ReadError struct {
+	Table string
+	Err   error
+}
+
+// Error names the table.
+func (e *ReadError) Error() string { return fmt.Sprintf("read chunk of %s: %v", e.Table, e.Err) }
+
+// Unwrap returns the cause.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// errFull ends a query before its end: its rows are larger than was expected, or
+// somebody waits for the table.
 var errFull = errors.New("chunk is full")
 
 // readChunk reads one chunk and returns its last key: empty where the segment's
@@ -181,14 +194,16 @@ func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, s *Segme
 	columns := len(job.Layout.Columns())
 	err = r.session.Query(ctx, q.text(s.after(), s.read.Until, limit), func(fields [][]byte) error {
 		c.Append(fields[:columns])
-		if c.Rows == limit || c.Size() >= full {
+		stop := c.Size() >= full || s.aside.Load()
+		if c.Rows == limit || stop {
 			end = q.bound(fields)
 		}
-		if c.Size() >= full && c.Rows < limit {
+		if stop && c.Rows < limit {
 			return errFull
 		}
 		return nil
 	})
+	s.aside.Store(false)
 	switch {
 	case errors.Is(err, errFull):
 		// The rest of the result is not wanted: the connection was cut, and the

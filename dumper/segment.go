@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/progress"
@@ -21,6 +22,8 @@ type Segment struct {
 
 	left sync.Mutex // guards rest
 	rest int64      // rows that are thought to be unread
+
+	aside atomic.Bool // somebody waits for the table's metadata lock
 }
 
 // NewSegment returns a segment that goes on where r is, with about rest rows
@@ -31,6 +34,13 @@ func NewSegment(r progress.Range, rest int64) *Segment {
 
 // Number tells the segments of one table apart.
 func (s *Segment) Number() int { return s.read.Number }
+
+// Unread is the segment as it was before anything of it was read.
+func (s *Segment) Unread() progress.Range {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return progress.Range{Number: s.read.Number, After: s.read.After, Until: s.read.Until}
+}
 
 // Rest is how many rows are thought to be left: an estimate.
 func (s *Segment) Rest() int64 {
@@ -56,6 +66,10 @@ func (s *Segment) took(rows int64) {
 		s.rest = max(s.rest, s.read.Rows)
 	}
 }
+
+// StepAside ends the chunk that is being read at its next row, and with it the
+// snapshot that holds the table's metadata lock: a session waits for that.
+func (s *Segment) StepAside() { s.aside.Store(true) }
 
 // after is the last key that was read, or the bound below.
 func (s *Segment) after() []state.Text {

@@ -1,0 +1,75 @@
+package copydb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/copydb/copydb/dumper"
+	"github.com/copydb/copydb/internal/mysqlconn"
+)
+
+// asideEvery is how often the source is asked for sessions that wait.
+const asideEvery = 200 * time.Millisecond
+
+// stepAside looks, as long as there is work, for sessions of the source that
+// wait for the metadata lock of a table that is being read, and makes its reader
+// end its snapshot at once: behind a DDL that waits, every query on the table
+// waits. Without the PROCESS privilege others' sessions cannot be seen; a DDL
+// then waits until the chunk is read.
+func (c *copier) stepAside(ctx context.Context) error {
+	conn, err := c.r.source.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for !c.idle() {
+		waiting, err := waitingStatements(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if len(waiting) > 0 {
+			c.asideFor(waiting)
+		}
+		if err := pause(ctx, asideEvery); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func waitingStatements(ctx context.Context, conn *mysqlconn.Control) ([]string, error) {
+	var out []string
+	err := conn.Query(ctx, func(rows *sql.Rows) error {
+		var text sql.NullString
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		out = append(out, strings.ToLower(text.String))
+		return nil
+	}, "SELECT INFO FROM information_schema.PROCESSLIST WHERE STATE = 'Waiting for table metadata lock'")
+	return out, err
+}
+
+// asideFor tells the readers of every table that one of the statements names.
+func (c *copier) asideFor(statements []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for p := range c.active {
+		name := strings.ToLower(p.table.name.Table)
+		for _, text := range statements {
+			if strings.Contains(text, name) {
+				p.segment.StepAside()
+			}
+		}
+	}
+}
+
+// isLockedOut reports that a reader waited too long for a table's metadata lock:
+// somebody changes the table, or waits to.
+func isLockedOut(err error) bool {
+	var read *dumper.ReadError
+	return errors.As(err, &read) && mysqlconn.ErrorNumber(err) == 1205
+}
