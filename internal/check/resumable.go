@@ -34,23 +34,11 @@ func (e *HistoryLostError) Error() string {
 	return fmt.Sprintf("the source lost its history up to %s: %s", e.Position, e.Detail)
 }
 
-// OtherServerError says that the source is not the recorded one and cannot stand
-// in for it.
-type OtherServerError struct {
-	Recorded, Found string // identities
-	Detail          string
-}
-
-// Error implements error.
-func (e *OtherServerError) Error() string {
-	return fmt.Sprintf("the source is another server (%s) than the one of the run before (%s): %s", e.Found, e.Recorded, e.Detail)
-}
-
 // Resumable reports whether the source can serve the binary log from
 // r.Source.LastResumable on. sameServer is false where another server of the
 // same history (MySQL with GTIDs) can: then only GTID sets count, no files. The
-// typed errors of this file say why it cannot; any other error means that it
-// could not be asked.
+// typed errors of this file and *mysqlconn.OtherServerError say why it cannot;
+// any other error means that it could not be asked.
 func Resumable(ctx context.Context, source *mysqlconn.Server, r *Resume) (sameServer bool, err error) {
 	c, err := source.Open(ctx)
 	if err != nil {
@@ -79,7 +67,7 @@ type history struct {
 // seen.
 func (q *history) other(ctx context.Context) error {
 	refuse := func(detail string) error {
-		return &OtherServerError{Recorded: q.resume.Source.ServerUUID, Found: q.id.UUID, Detail: detail}
+		return &mysqlconn.OtherServerError{Recorded: q.resume.Source.ServerUUID, Found: q.id.UUID, Detail: detail}
 	}
 	mine := q.resume.Source.LastStreamed.GTIDSet
 	if q.id.Version.Flavor != mysqlconn.MySQL || q.resume.Source.Flavor != string(mysqlconn.MySQL) || mine == "" {

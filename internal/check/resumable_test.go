@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/test/servers"
@@ -47,7 +48,7 @@ func resumable(t *testing.T, source, other *servers.Server) {
 	check("more was written", nil)
 
 	_, err := Resumable(t.Context(), connTo(t, "source", other, "root", ""), r)
-	var otherServer *OtherServerError
+	var otherServer *mysqlconn.OtherServerError
 	if !errors.As(err, &otherServer) {
 		t.Errorf("another server: %v", err)
 	}
@@ -89,7 +90,7 @@ func TestResumableElsewhere(t *testing.T) {
 		t.Errorf("a server that has our set: %v %v", same, err)
 	}
 	r.Source.SnapshotStart = r.Source.LastResumable
-	var refused *OtherServerError
+	var refused *mysqlconn.OtherServerError
 	if _, err := Resumable(t.Context(), conn, r); !errors.As(err, &refused) {
 		t.Errorf("what snapshots saw is not known: %v", err)
 	}

@@ -1,8 +1,6 @@
 package mysqlconn
 
 import (
-	"context"
-	"crypto/sha256"
 	"database/sql"
 	"fmt"
 	"io"
@@ -12,15 +10,6 @@ import (
 	"github.com/copydb/copydb/state"
 	"github.com/go-sql-driver/mysql"
 )
-
-// Identity tells servers apart. UUID is MySQL's server_uuid; for MariaDB, which
-// has none, it is made of what stays the same over a restart (server_id,
-// hostname, port and data folder).
-type Identity struct {
-	Version  Version
-	UUID     string
-	ServerID uint32
-}
 
 // Server is one server and the run's sessions on it. New opens nothing; Close
 // ends the pool of nothing but idle connections: sessions are closed by who
@@ -75,52 +64,4 @@ func (s *Server) connectError(err error) error {
 		return fmt.Errorf("connect: %w", &LostError{Server: s.cfg.Name, Address: s.cfg.Address(), Err: err})
 	}
 	return fmt.Errorf("connect to %s %s: %w", s.cfg.Name, s.cfg.Address(), err)
-}
-
-// Identify asks the server who it is.
-func (s *Server) Identify(ctx context.Context) (Identity, error) {
-	c, err := s.Open(ctx)
-	if err != nil {
-		return Identity{}, err
-	}
-	defer c.Close()
-	return c.Identify(ctx)
-}
-
-// Identify asks the server behind this very connection who it is: a proxy may
-// hand out another one each time.
-func (c *Control) Identify(ctx context.Context) (Identity, error) {
-	var id Identity
-	var text string
-	if err := c.QueryRow(ctx, []any{&text, &id.ServerID}, "SELECT VERSION(), @@server_id"); err != nil {
-		return id, fmt.Errorf("identify %s: %w", c.server.cfg.Name, err)
-	}
-	v, err := ParseVersion(text)
-	if err != nil {
-		return id, err
-	}
-	id.Version = v
-	var raw string
-	if err := c.QueryRow(ctx, []any{&raw}, IdentityQuery(v.Flavor)); err != nil {
-		return id, fmt.Errorf("identify %s: %w", c.server.cfg.Name, err)
-	}
-	id.UUID = UUIDOf(v.Flavor, raw)
-	return id, nil
-}
-
-// IdentityQuery is the query whose only column, through UUIDOf, tells servers
-// apart.
-func IdentityQuery(f Flavor) string {
-	if f == MariaDB {
-		return "SELECT CONCAT_WS('/', @@server_id, @@hostname, @@port, @@datadir)"
-	}
-	return "SELECT @@server_uuid"
-}
-
-// UUIDOf turns the answer to IdentityQuery into Identity.UUID.
-func UUIDOf(f Flavor, raw string) string {
-	if f == MariaDB {
-		return fmt.Sprintf("mariadb-%x", sha256.Sum256([]byte(raw)))[:40]
-	}
-	return raw
 }
