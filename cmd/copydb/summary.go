@@ -73,11 +73,13 @@ func outcome(s copydb.SummaryRecord) []string {
 	if s.SourceClean == "false" {
 		lines = append(lines, "Something of this run is left on the source; the servers' timeouts or the next resume end it.")
 	}
-	left := "nothing"
-	if len(s.LeftBehind) > 0 {
-		left = strings.Join(s.LeftBehind, ", ")
+	switch {
+	case len(s.LeftBehind) > 0:
+		lines = append(lines, "Left behind on the target: "+strings.Join(s.LeftBehind, ", ")+".")
+	case s.ExitCode == copydb.ExitOK:
+		lines = append(lines, "Left behind on the target: nothing.")
 	}
-	return append(lines, "Left behind on the target: "+left+".")
+	return lines
 }
 
 func stopPointLine(s copydb.SummaryRecord) string {

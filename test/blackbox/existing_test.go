@@ -1,0 +1,171 @@
+package blackbox
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/copydb/copydb/internal/testdb"
+	"github.com/copydb/copydb/test/harness"
+	"github.com/copydb/copydb/test/servers"
+	"github.com/google/go-cmp/cmp"
+)
+
+// shopSource makes tables that foreign keys tie, with secondary indexes of all
+// kinds.
+const shopSource = `CREATE DATABASE shop;
+CREATE TABLE shop.customer (id INT PRIMARY KEY AUTO_INCREMENT, mail VARCHAR(40) CHARACTER SET latin1 NOT NULL, name VARCHAR(40),
+  low VARCHAR(40) AS (LOWER(name)) STORED, UNIQUE KEY by_mail (mail), KEY by_name (name(10), id));
+CREATE TABLE shop.bill (id INT PRIMARY KEY, customer INT, mail VARCHAR(40) CHARACTER SET latin1, total DECIMAL(9,2) NOT NULL DEFAULT 0,
+  KEY by_customer (customer), CONSTRAINT bill_customer FOREIGN KEY (customer) REFERENCES shop.customer (id),
+  CONSTRAINT bill_mail FOREIGN KEY (mail) REFERENCES shop.customer (mail), CONSTRAINT positive CHECK (total >= 0));
+INSERT INTO shop.customer (id, mail, name) VALUES (1,'a@x','Ann'),(2,'b@x','Bob'),(3,'c@x',NULL);
+INSERT INTO shop.bill VALUES (1,1,'a@x',10),(2,1,'b@x',20.5),(3,3,NULL,0);`
+
+// sameTables makes the source's tables of a database on the target, empty.
+func sameTables(t *testing.T, m *harness.Migration, database string) {
+	t.Helper()
+	script := "SET foreign_key_checks = 0; CREATE DATABASE IF NOT EXISTS " + database + "; USE " + database + ";"
+	for _, create := range testdb.Creates(t, m.Source, []string{database}) {
+		if strings.HasPrefix(create, "CREATE TABLE") {
+			script += create + ";"
+		}
+	}
+	testdb.Exec(t, m.Target, script)
+}
+
+func existing(t *testing.T, kind servers.Kind, rule string) *harness.Migration {
+	t.Helper()
+	source, target := sharedPair(t, kind)
+	testdb.Exec(t, source, shopSource)
+	return harness.New(t, source, target, harness.Config{Include: []string{"shop.*"}, Extra: []string{"existing_tables: " + rule}, Build: harness.HoldPoints,
+		Env: []string{harness.ChunkRows(1)}})
+}
+
+// requireSame compares rows and structures.
+func requireSame(t *testing.T, m *harness.Migration) {
+	t.Helper()
+	testdb.RequireEqual(t, m.Source, m.Target, []string{"shop"})
+	if diff := cmp.Diff(testdb.Creates(t, m.Source, []string{"shop"}), testdb.Creates(t, m.Target, []string{"shop"})); diff != "" {
+		t.Errorf("structures differ: %s", diff)
+	}
+	m.RequireClean()
+}
+
+// requireKept fails the test if the table has lost the comment that it had on
+// the target before, and takes it away.
+func requireKept(t *testing.T, m *harness.Migration, table string) {
+	t.Helper()
+	if c := testdb.Value(t, m.Target, "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'shop' AND TABLE_NAME = '"+table+"'"); c != "kept" {
+		t.Errorf("table %s was made anew: its comment is %q", table, c)
+	}
+	testdb.Exec(t, m.Target, "ALTER TABLE shop."+table+" COMMENT ''")
+}
+
+// TestExistingEmptyTables: empty tables of the source's structure are used, also
+// where options of theirs differ, and keep those.
+func TestExistingEmptyTables(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		m := existing(t, kind, "use_empty")
+		sameTables(t, m, "shop")
+		m.RequireRun()
+		requireSame(t, m)
+		if made := testdb.Value(t, m.Target, "SELECT COUNT(*) FROM _copydb.journal WHERE kind = 'table'"); made != "0" {
+			t.Errorf("%s tables were made", made)
+		}
+		testdb.Exec(t, m.Source, "INSERT INTO shop.customer (mail, name) VALUES ('d@x','Dan')")
+		m.RequireResume()
+		requireSame(t, m)
+		p := m.Run("--start-over")
+		if p.ExitCode() != 3 || !strings.Contains(p.Stderr(), "existing_not_empty") {
+			t.Errorf("tables that were taken over and are full now: exit %d", p.ExitCode())
+		}
+		m.SetConfig(func(c *harness.Config) { c.Extra = []string{"existing_tables: truncate"} })
+		testdb.Exec(t, m.Target, "DROP TABLE shop.bill; ALTER TABLE shop.customer COMMENT 'kept'")
+		m.RequireRun("--start-over")
+		requireKept(t, m, "customer")
+		requireSame(t, m)
+	})
+}
+
+// TestExistingTablesThatDiffer: nothing is written, and the statement that is
+// printed makes the tables fit.
+func TestExistingTablesThatDiffer(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		m := existing(t, kind, "use_empty")
+		testdb.Exec(t, m.Target, `SET foreign_key_checks = 0; CREATE DATABASE shop;
+			CREATE TABLE shop.customer (id BIGINT PRIMARY KEY, mail VARCHAR(40) CHARACTER SET utf8mb4, low VARCHAR(40), extra INT, KEY by_mail (mail), KEY more (extra)) ENGINE=MyISAM CHARACTER SET koi8r;
+			CREATE TABLE shop.bill (customer INT, id INT, total DECIMAL(9,2) NOT NULL DEFAULT 1, CONSTRAINT other CHECK (total > 5)) COMMENT 'mine'`)
+		command := m.Command()
+		requireRefused(t, m, command, 3, "column id has type bigint, it should be int", m.FreshArgs()...)
+		p := command.Start(t, "check", "--config", m.ConfigPath, "--json")
+		p.RequireExit(harness.RunTimeout, 3)
+		for _, r := range p.Records() {
+			if r.Text("id") != "existing_differs" {
+				continue
+			}
+			alter, ok := strings.CutPrefix(r.Text("fix"), "on the target: ")
+			if !ok {
+				t.Errorf("no statement in %s", r.Text("fix"))
+			}
+			testdb.Exec(t, m.Target, "SET foreign_key_checks = 0; USE shop; "+alter)
+		}
+		p = m.RequireRun()
+		if !strings.Contains(p.Stderr(), "engine MyISAM") || !strings.Contains(p.Stderr(), "the columns stand in another order") {
+			t.Error("what differs and does not matter is not said")
+		}
+		testdb.RequireEqual(t, m.Source, m.Target, []string{"shop"})
+	})
+}
+
+// TestExistingTablesTruncated: rows go, the tables stay, whatever points at
+// them, and a run that was killed goes on without asking.
+func TestExistingTablesTruncated(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		m := existing(t, kind, "truncate")
+		sameTables(t, m, "shop")
+		testdb.Exec(t, m.Target, `ALTER TABLE shop.bill COMMENT 'kept'; INSERT INTO shop.customer (id, mail) VALUES (1,'old'),(9,'older'); INSERT INTO shop.bill VALUES (7,9,'old',1);
+			CREATE DATABASE other; CREATE TABLE other.child (id INT PRIMARY KEY, c INT, FOREIGN KEY (c) REFERENCES shop.customer (id)); INSERT INTO other.child VALUES (1,1)`)
+		p := m.Command().Start(t, m.FreshArgs("--dry-run")...)
+		p.RequireExit(harness.RunTimeout, 0)
+		for _, said := range []string{"existing_truncated", "2 rows", "other.child"} {
+			if !strings.Contains(p.Stderr()+p.Stdout(), said) {
+				t.Errorf("%q is not said", said)
+			}
+		}
+		for _, point := range []string{harness.HoldStartTaken, harness.HoldSchemaMade, harness.HoldChunkWritten("shop.customer"), harness.HoldCatchUp} {
+			m.Hold(point)
+		}
+		p = m.Start()
+		for _, point := range []string{harness.HoldStartTaken, harness.HoldSchemaMade, harness.HoldChunkWritten("shop.customer"), harness.HoldCatchUp} {
+			m.WaitReached(p, point)
+			p.Signal(syscall.SIGKILL)
+			<-p.Ended()
+			m.Release(point)
+			p = m.StartResume()
+		}
+		p.RequireExit(harness.RunTimeout, 0)
+		requireKept(t, m, "bill")
+		requireSame(t, m)
+	})
+}
+
+// TestExistingTablesRecreated: whatever they were, they become the source's.
+func TestExistingTablesRecreated(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		m := existing(t, kind, "recreate")
+		testdb.Exec(t, m.Target, `CREATE DATABASE shop; CREATE TABLE shop.customer (id INT PRIMARY KEY, mail VARCHAR(40) CHARACTER SET latin1 NOT NULL UNIQUE);
+			CREATE TABLE shop.bill (id INT PRIMARY KEY, m VARCHAR(40) CHARACTER SET latin1, FOREIGN KEY (m) REFERENCES shop.customer (mail)); INSERT INTO shop.customer VALUES (1,'a'); INSERT INTO shop.bill VALUES (5,'a');
+			CREATE TRIGGER shop.gone BEFORE INSERT ON shop.bill FOR EACH ROW SET NEW.id = 1;
+			CREATE TABLE shop.bystander (id INT PRIMARY KEY, c INT, FOREIGN KEY (c) REFERENCES shop.customer (id))`)
+		requireRefused(t, m, m.Command(), 3, "foreign_child", m.FreshArgs()...)
+		testdb.Exec(t, m.Target, "DROP TABLE shop.bystander")
+		m.Hold(harness.HoldStartTaken)
+		p := m.Start()
+		m.WaitReached(p, harness.HoldStartTaken)
+		p.Kill9()
+		m.Release(harness.HoldStartTaken)
+		m.RequireResume()
+		requireSame(t, m)
+	})
+}
