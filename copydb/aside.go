@@ -26,7 +26,7 @@ func (c *copier) stepAside(ctx context.Context) error {
 	}
 	defer conn.Close()
 	for !c.idle() {
-		waiting, err := waitingStatements(ctx, conn)
+		waiting, err := waitingStatements(ctx, conn, c.r.facts.Source.Identity.Version.Flavor)
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,14 @@ func (c *copier) stepAside(ctx context.Context) error {
 	return nil
 }
 
-func waitingStatements(ctx context.Context, conn *mysqlconn.Control) ([]string, error) {
+// waitingStatements returns what the waiting sessions want to do. A source that
+// does not say it is taken to have none: readers step aside as a favour. MySQL's
+// list in information_schema fails for a statement outside utf8mb3.
+func waitingStatements(ctx context.Context, conn *mysqlconn.Control, flavor mysqlconn.Flavor) ([]string, error) {
+	list := "information_schema.PROCESSLIST"
+	if flavor == mysqlconn.MySQL {
+		list = "performance_schema.processlist"
+	}
 	var out []string
 	err := conn.Query(ctx, func(rows *sql.Rows) error {
 		var text sql.NullString
@@ -49,7 +56,10 @@ func waitingStatements(ctx context.Context, conn *mysqlconn.Control) ([]string, 
 		}
 		out = append(out, strings.ToLower(text.String))
 		return nil
-	}, "SELECT INFO FROM information_schema.PROCESSLIST WHERE STATE = 'Waiting for table metadata lock'")
+	}, "SELECT INFO FROM "+list+" WHERE STATE = 'Waiting for table metadata lock'")
+	if mysqlconn.ErrorNumber(err) != 0 && !mysqlconn.IsConnectionLost(err) {
+		return nil, nil
+	}
 	return out, err
 }
 

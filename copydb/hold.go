@@ -95,6 +95,12 @@ func (r *run) mayTake(ctx context.Context, there bool) error {
 			if err := r.canGoOn(ctx, rec); err != nil {
 				return err
 			}
+			// A state file may have come back without its companion.
+			for _, raw := range rec.Structures {
+				if _, err := r.store.PutStructure(raw); err != nil {
+					return fmt.Errorf("keep a structure beside the state: %w", err)
+				}
+			}
 		}
 		others, err := progress.Overlapping(ctx, r.hold, r.facts.Selection.Match, true)
 		if err != nil {

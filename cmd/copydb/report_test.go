@@ -154,8 +154,11 @@ func TestStopPointLine(t *testing.T) {
 			t.Errorf("%d: %s", n, stopPointLine(s))
 		}
 	}
-	if lines := outcome(copydb.SummaryRecord{ExitCode: 7, SourceClean: "false"}); len(lines) != 2 || lines[1] != "Left behind on the target: nothing." {
+	if lines := outcome(copydb.SummaryRecord{SourceClean: "false"}); len(lines) != 2 || lines[1] != "Left behind on the target: nothing." {
 		t.Errorf("%q", lines)
+	}
+	if lines := outcome(copydb.SummaryRecord{ExitCode: 7}); len(lines) != 0 {
+		t.Errorf("a run that failed knows nothing of what is left: %q", lines)
 	}
 }
 
