@@ -92,7 +92,7 @@ func (w *writer) loadChange(tx *change) {
 
 // change is a transaction under way: after the first error it does no more.
 type change struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // of one transaction, whose many small steps all need it
 	w    *writer
 	rows int64
 	err  error

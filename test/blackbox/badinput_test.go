@@ -20,7 +20,6 @@ type badCall struct {
 	change func(c *harness.Config)                  // of the configuration
 	mend   func(t *testing.T, m *harness.Migration) // what else goes before
 	args   func(m *harness.Migration) []string      // fresh without it
-	env    []string
 	code   int
 	says   string
 }

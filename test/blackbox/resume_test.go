@@ -62,6 +62,9 @@ func requireBoundary(t *testing.T, source *servers.Server, p state.Position) {
 	}
 	defer rows.Close()
 	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
 		return // the end of the file
 	}
 	var file, kind, info string
@@ -154,6 +157,9 @@ func purge(t *testing.T, srv *servers.Server, newest string) {
 		n := 0
 		for rows.Next() {
 			n++
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
 		}
 		return n == 1
 	})

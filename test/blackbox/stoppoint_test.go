@@ -36,7 +36,7 @@ func end(t *testing.T, srv *servers.Server) (file, gtids string) {
 		into[i] = &row[i]
 	}
 	if !rows.Next() {
-		t.Fatalf("%s has no row", query)
+		t.Fatalf("%s has no row: %v", query, rows.Err())
 	}
 	if err := rows.Scan(into...); err != nil {
 		t.Fatal(err)
