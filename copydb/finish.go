@@ -109,11 +109,11 @@ func (r *run) compareStructures(ctx context.Context) error {
 	}
 	defer s.Close()
 	for _, t := range r.structures(state.TableIndexed) {
-		text, err := table.ShowCreate(ctx, s, t.FullName())
+		same, err := r.sameStructure(ctx, s, t)
 		if err != nil && !mysqlconn.IsTableGone(err) {
 			return err
 		}
-		if err != nil || !table.SameCreate(text, string(t.Create)) {
+		if err != nil || !same {
 			r.warn("table %s has another structure on the target than it had on the source when it was copied", t)
 		}
 	}
@@ -136,4 +136,18 @@ func (r *run) writtenSince(ctx context.Context, stop *state.Position) int64 {
 		return -1
 	}
 	return countGTIDs(rest)
+}
+
+// sameStructure compares a table of the target with what it was made from. One
+// that was taken over may differ in what the preflight has warned of.
+func (r *run) sameStructure(ctx context.Context, s *mysqlconn.Session, t *table.Table) (bool, error) {
+	if r.ours(t.FullName()) != kindUsed {
+		text, err := table.ShowCreate(ctx, s, t.FullName())
+		return table.SameCreate(text, string(t.Create)), err
+	}
+	have, err := table.Load(ctx, s, r.facts.Target.Identity.Version.Flavor, t.Database, []string{t.Table})
+	if err != nil {
+		return false, err
+	}
+	return len(table.Major(table.Compare(t, have[0]))) == 0, nil
 }

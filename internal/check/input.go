@@ -29,7 +29,7 @@ type Input struct {
 	SQLLogBin      bool   // target.sql_log_bin
 	ServerID       uint32 // source.server_id; 0: the run takes a random one
 	LoadMethod     string // auto, load_data, insert
-	ExistingTables string // error; nothing else exists yet
+	ExistingTables string // one of the Rule constants
 
 	// The stop point, where one is given.
 	UntilGTID string
@@ -44,6 +44,14 @@ type Input struct {
 	// Facts is filled by Run, as far as the servers could be asked.
 	Facts Facts
 }
+
+// The rules for selected tables that the target has already.
+const (
+	RuleError    = "error"
+	RuleUseEmpty = "use_empty" // empty and with the source's structure
+	RuleTruncate = "truncate"  // of the source's structure; its rows go
+	RuleRecreate = "recreate"  // dropped and made anew
+)
 
 // Resume is what a run that goes on knows of the run before.
 type Resume struct {
@@ -101,6 +109,13 @@ type Facts struct {
 
 	LoadMethod string // load_data or insert
 	LoadReason string
+
+	// Taken are the tables that the target has and the run takes over, by the
+	// rule that says how.
+	Taken map[table.Name]string
+	// Referenced are selected tables that foreign keys of the target point at:
+	// where such a table is made, it needs its keys at once.
+	Referenced map[table.Name]bool
 
 	ClockSkew  time.Duration // the source's clock minus ours
 	ZoneOffset time.Duration // of the source's default time zone

@@ -4,12 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/table"
-	"github.com/copydb/copydb/state"
 )
 
 // checkDatabases compares the defaults of databases that exist on both sides.
@@ -50,46 +48,6 @@ func modern(name string) string {
 	return name
 }
 
-// created reports whether an earlier run of this migration made the object.
-func (r *runner) created(kind string, n table.Name) bool {
-	made := r.in.Replaced
-	if r.in.Resume != nil {
-		made = r.in.Resume.Created
-	}
-	n = r.targetFolded(n)
-	return slices.ContainsFunc(made, func(o state.Object) bool {
-		return o.Type == kind && r.targetFolded(table.Name{Database: string(o.Database), Table: string(o.Name)}) == n
-	})
-}
-
-// checkExisting refuses to write into tables that are not ours.
-func checkExisting(ctx context.Context, r *runner) error {
-	var databases []string
-	for _, d := range r.in.Facts.Databases {
-		databases = append(databases, d.Name)
-	}
-	if len(databases) == 0 {
-		return nil
-	}
-	there, err := r.targetTables(ctx, databases)
-	if err != nil {
-		return err
-	}
-	for _, t := range r.in.Facts.Tables {
-		kind, ok := there[r.targetFolded(t.FullName())]
-		if !ok || r.created("table", t.FullName()) {
-			continue
-		}
-		word := "table"
-		if !strings.Contains(kind, "TABLE") && kind != "SYSTEM VERSIONED" {
-			word = strings.ToLower(kind)
-		}
-		r.fail("existing_table", t.String(), fmt.Sprintf("%s %s exists on the target already", word, t),
-			"drop or rename it there, or exclude the table")
-	}
-	return nil
-}
-
 // checkTriggers looks for triggers that would fire at our writes.
 func checkTriggers(ctx context.Context, r *runner) error {
 	if len(r.in.Facts.Databases) == 0 {
@@ -116,6 +74,11 @@ func checkTriggers(ctx context.Context, r *runner) error {
 }
 
 func (r *runner) foreignTrigger(name table.Name, on string) {
+	if r.in.Facts.Taken[r.sourceName(table.Name{Database: name.Database, Table: on})] == RuleRecreate {
+		r.warn("target_trigger", name.String(), fmt.Sprintf("trigger %s on table %s of the target is dropped with the table", name, on),
+			"keep its definition (SHOW CREATE TRIGGER) if it is wanted afterwards")
+		return
+	}
 	message := fmt.Sprintf("trigger %s on table %s of the target is not ours: it would fire at every row that is copied", name, on)
 	fix := "drop it on the target until the copy has ended"
 	if r.in.Resume == nil {
