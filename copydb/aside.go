@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/dumper"
+	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
 )
 
@@ -33,7 +34,7 @@ func (c *copier) stepAside(ctx context.Context) error {
 		if len(waiting) > 0 {
 			c.asideFor(waiting)
 		}
-		if err := pause(ctx, asideEvery); err != nil {
+		if err := group.Pause(ctx, asideEvery); err != nil {
 			return err
 		}
 	}

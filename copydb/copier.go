@@ -152,7 +152,7 @@ func (c *copier) work(ctx context.Context) error {
 		}
 		if locked {
 			c.r.log.Info("a table is locked on the source; it is tried again later", "table", p.table.name.String())
-			if err := pause(ctx, time.Second); err != nil {
+			if err := group.Pause(ctx, time.Second); err != nil {
 				return err
 			}
 		}

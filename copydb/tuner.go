@@ -3,6 +3,8 @@ package copydb
 import (
 	"context"
 	"time"
+
+	"github.com/copydb/copydb/internal/group"
 )
 
 const (
@@ -36,7 +38,7 @@ func (t *tuner) run(ctx context.Context, idle func() bool, add func()) error {
 	before, rate := t.moved(), 0.0
 	for n := autoFirst; n < autoMost; n++ {
 		for waited := time.Duration(0); waited < tuneEvery; waited += tuneEvery / 10 {
-			if err := pause(ctx, tuneEvery/10); err != nil {
+			if err := group.Pause(ctx, tuneEvery/10); err != nil {
 				return err
 			}
 			if idle() {

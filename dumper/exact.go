@@ -205,7 +205,7 @@ func (r *Reader) exactGTID(ctx context.Context, job *Job) (state.Position, error
 		if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
 			return state.Position{}, fmt.Errorf("end the snapshot: %w", err)
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := group.Pause(ctx, 10*time.Millisecond); err != nil {
 			return state.Position{}, err
 		}
 	}
@@ -256,7 +256,7 @@ func lockTable(ctx context.Context, s *mysqlconn.Session, t *table.Table) error 
 		if _, err = s.Exec(ctx, "LOCK TABLES "+t.Quoted()+" READ"); err == nil || !mysqlconn.IsLockConflict(err) {
 			break
 		}
-		if perr := pause(ctx, wait); perr != nil {
+		if perr := group.Pause(ctx, wait); perr != nil {
 			return perr
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
@@ -16,14 +17,19 @@ import (
 // place.
 type Start struct {
 	Position state.Position
-	Tables   []*table.Table
+	// Until is set where Position is older than the structures (RungFile): the end
+	// of the log while the metadata locks were held. Between the two the log may
+	// have DDL of the tables, and changes of before it.
+	Until  state.Position
+	Tables []*table.Table
 }
 
 // batchSize is how many tables share a start position: their metadata locks are
 // held together for the moment that takes.
 const batchSize = 200
 
-// flushBatch is the same where each position costs a new log file.
+// flushBatch is the same where each position costs a new log file, or a pass
+// through the current one.
 const flushBatch = 2000
 
 // TakeStart takes the start position and the structures of tables of one
@@ -58,6 +64,10 @@ func (d *Dumper) TakeStart(ctx context.Context, database string, names []string)
 	if err != nil {
 		return nil, err
 	}
+	var until state.Position
+	if d.cfg.Rung == RungFile {
+		until, pos.Pos = pos, 4
+	}
 	if err := d.waitForXA(ctx, other); err != nil {
 		return nil, err
 	}
@@ -68,19 +78,20 @@ func (d *Dumper) TakeStart(ctx context.Context, database string, names []string)
 	if _, err := holder.Exec(ctx, "ROLLBACK"); err != nil {
 		return nil, fmt.Errorf("end transaction on the source: %w", err)
 	}
-	return &Start{Position: pos, Tables: tables}, nil
+	return &Start{Position: pos, Until: until, Tables: tables}, nil
 }
 
 // Batch is how many tables one call of TakeStart should get.
 func (d *Dumper) Batch() int {
-	if d.cfg.Rung == RungFlush {
+	if d.cfg.Rung == RungFlush || d.cfg.Rung == RungFile {
 		return flushBatch
 	}
 	return batchSize
 }
 
 // walk finds a position such that every transaction up to it is visible to any
-// snapshot that is opened afterwards.
+// snapshot that is opened afterwards. On RungFile that holds for the begin of
+// the file only: a rotation waits for what stands in the file before.
 func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
 	switch d.cfg.Rung {
 	case RungGTID:
@@ -101,9 +112,7 @@ func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position
 	case RungFlush:
 		return d.walkFlush(ctx, s)
 	case RungFile:
-		p, err := Status(ctx, s, d.cfg.Identity.Version)
-		p.Pos = 4
-		return p, err
+		return Status(ctx, s, d.cfg.Identity.Version)
 	}
 	return state.Position{}, fmt.Errorf("no way to a start position: rung %q", d.cfg.Rung)
 }
@@ -174,7 +183,7 @@ func (d *Dumper) walkFlush(ctx context.Context, s *mysqlconn.Session) (state.Pos
 		if wait > 2*time.Second {
 			return state.Position{}, fmt.Errorf("start a new binary log: %d sessions wait in their commit for a semi-synchronous replica", waiting)
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := group.Pause(ctx, wait); err != nil {
 			return state.Position{}, err
 		}
 	}
@@ -217,7 +226,7 @@ func (d *Dumper) waitForXA(ctx context.Context, s *mysqlconn.Session) error {
 		case time.Now().After(deadline):
 			return &XAError{IDs: ids}
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := group.Pause(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -238,17 +247,6 @@ func (d *Dumper) preparedXA(ctx context.Context, s *mysqlconn.Session) ([]string
 		return nil, fmt.Errorf("look for prepared XA transactions: %w", err)
 	}
 	return ids, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
 }
 
 // Status returns the end of the binary log: file and position only, since the
