@@ -8,7 +8,7 @@ import (
 )
 
 func newServer(name string, c config.Server, runID string) (*mysqlconn.Server, error) {
-	conf, fallback, err := mysqlconn.TLSConfig(c.TLS.Mode)
+	conf, fallback, err := c.Encryption().Config()
 	if err != nil {
 		return nil, &Error{Code: ExitUsage, Where: name, Err: err}
 	}

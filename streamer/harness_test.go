@@ -66,7 +66,7 @@ func versionOf(t *testing.T, srv *servers.Server) mysqlconn.Version {
 
 func connection(t *testing.T, srv *servers.Server, port int) *mysqlconn.Server {
 	t.Helper()
-	tls, fallback, err := mysqlconn.TLSConfig("preferred")
+	tls, fallback, err := mysqlconn.TLS{Mode: mysqlconn.TLSPreferred}.Config()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 
+	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/pattern"
 )
 
@@ -51,6 +52,26 @@ func (s *Server) check(side string, at place, bad *problems) {
 	}
 	if s.User == "" && !at.failed(side+".user") {
 		bad.add(at.of(side+".user"), "%s.user is missing", side)
+	}
+	s.checkTLS(side, at, bad)
+}
+
+// checkTLS reads the certificates, so that a file that is missing or wrong is a
+// mistake in the configuration and not one in the middle of a run.
+func (s *Server) checkTLS(side string, at place, bad *problems) {
+	for _, key := range []string{"mode", "ca", "cert", "key", "server_name"} {
+		if at.failed(side + ".tls." + key) {
+			return
+		}
+	}
+	if s.Host == "" && s.Socket == "" {
+		return // said already
+	}
+	_, _, err := s.Encryption().Config()
+	var wrong *mysqlconn.TLSError
+	if errors.As(err, &wrong) {
+		key := side + ".tls." + wrong.Setting
+		bad.add(at.of(key), "%s: %v", key, wrong.Err)
 	}
 }
 

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/copydb/copydb/internal/mysqlconn"
+)
 
 // Config is a whole configuration, defaults filled in.
 type Config struct {
@@ -38,6 +42,11 @@ type TLS struct {
 	Cert       string // path
 	Key        string // path
 	ServerName string
+}
+
+// Encryption is TLS as connections take it.
+func (s Server) Encryption() mysqlconn.TLS {
+	return mysqlconn.TLS{Mode: s.TLS.Mode, CA: s.TLS.CA, Cert: s.TLS.Cert, Key: s.TLS.Key, ServerName: s.TLS.ServerName, Host: s.Host}
 }
 
 // Source is the server that is copied from. It is only read.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/go-sql-driver/mysql"
 )
 
 // sessionSetup keeps a look at a table from waiting behind a schema change.
@@ -63,13 +64,10 @@ func (r *runner) refused(s *side, err error) {
 
 func whyRefused(cfg mysqlconn.Config, err error) (message, fix string) {
 	var dns *net.DNSError
-	var hello tls.RecordHeaderError
-	var verify *tls.CertificateVerificationError
-	var authority x509.UnknownAuthorityError
 	switch mysqlconn.ErrorNumber(err) {
 	case 1045, 1698, 1044:
 		return fmt.Sprintf("the server refuses user %q with this password", cfg.User),
-			"check {side}.user and {side}.password, and that the account is allowed from this host"
+			"check {side}.user and {side}.password, that the account is allowed from this host, and whether it or the server requires TLS or a client certificate (REQUIRE SSL or X509, require_secure_transport: {side}.tls)"
 	case 1130, 1129:
 		return "the server does not let this host in", "allow this host for the account, or clear its blocked hosts (FLUSH HOSTS)"
 	case 3118, 4151:
@@ -78,13 +76,13 @@ func whyRefused(cfg mysqlconn.Config, err error) (message, fix string) {
 		return fmt.Sprintf("the password of user %q has expired", cfg.User), "set a new one: ALTER USER … IDENTIFIED BY …"
 	case 1040, 1203, 1226:
 		return "the server has no connection left", "end idle sessions, or raise max_connections or the account's limit"
-	case 3159:
+	case 3159, 4194:
 		return "the server wants encryption", "set {side}.tls.mode to required"
 	}
+	if message, fix := whyNotTLS(cfg, err); message != "" {
+		return "TLS failed: " + message, fix
+	}
 	switch {
-	case mysqlconn.IsWithoutTLS(err) || errors.As(err, &hello) || errors.As(err, &verify) || errors.As(err, &authority) ||
-		strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: "):
-		return "TLS failed: " + cause(err), "set {side}.tls.mode to preferred or disabled, or enable TLS on the server"
 	case errors.As(err, &dns):
 		return "its name is not known", "check {side}.host"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -97,6 +95,34 @@ func whyRefused(cfg mysqlconn.Config, err error) (message, fix string) {
 		return "it does not answer", "check {side}.host, firewalls and {side}.connect_timeout"
 	}
 	return cause(err), "check the {side} section of the configuration and the server's error log"
+}
+
+// whyNotTLS tells apart what keeps a connection from being encrypted or trusted;
+// "" where it is something else.
+func whyNotTLS(cfg mysqlconn.Config, err error) (message, fix string) {
+	const anyway = "; {side}.tls.mode: required encrypts without checking who the server is"
+	var hello tls.RecordHeaderError
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var name x509.HostnameError
+	client := cfg.TLS != nil && len(cfg.TLS.Certificates) > 0
+	switch {
+	case mysqlconn.IsWithoutTLS(err) || errors.As(err, &hello):
+		return "the server has no TLS", "enable TLS on the server, or set {side}.tls.mode to preferred or disabled"
+	case errors.As(err, &name):
+		return "the server's certificate bears another name: " + cause(err),
+			"connect by a name that it bears, set {side}.tls.server_name to one, or set {side}.tls.mode to verify-ca"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the server's certificate is out of date: " + cause(err), "renew the certificate on the server, and look at the clocks" + anyway
+	case errors.As(err, &authority):
+		return "the server's certificate is signed by an unknown authority", "set {side}.tls.ca to the file of the authority that signed it" + anyway
+	case client && (strings.Contains(err.Error(), "remote error: tls: ") || errors.Is(err, mysql.ErrInvalidConn)):
+		return "the server ended the connection, perhaps because it does not accept the client's certificate",
+			"check {side}.tls.cert and {side}.tls.key: an authority in the server's ssl_ca must have signed them, and they must not have expired"
+	case strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: "):
+		return cause(err), "check {side}.tls and the server's certificate" + anyway
+	}
+	return "", ""
 }
 
 func isTimeout(err error) bool {

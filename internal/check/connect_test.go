@@ -78,7 +78,7 @@ func TestNoTLS(t *testing.T) {
 				args = "--tls-version="
 			}
 			srv := testdb.One(t, kind, testdb.WithArgs(args))
-			conf, fallback, err := mysqlconn.TLSConfig("required")
+			conf, fallback, err := mysqlconn.TLS{Mode: mysqlconn.TLSRequired}.Config()
 			if err != nil {
 				t.Fatal(err)
 			}
