@@ -57,7 +57,7 @@ var scenarios = []scenario{
 		id: "max_allowed_packet", severity: SeverityWarning},
 	{name: "require_pk", kinds: onMySQL, source: "CREATE TABLE require_pk.nopk (id INT NOT NULL UNIQUE)", target: "SET GLOBAL sql_require_primary_key = ON",
 		undoTarget: "SET GLOBAL sql_require_primary_key = OFF", id: "target_primary_key", severity: SeverityError, parts: []string{"require_pk.nopk"}},
-	{name: "exact", source: "CREATE TABLE exact.nokey (id INT)", id: "exact_table", severity: SeverityError, parts: []string{"exact.nokey", "primary key"}},
+	{name: "exact", source: "CREATE TABLE exact.nokey (id INT)", id: "exact_table", severity: SeverityInfo, parts: []string{"exact.nokey", "primary key"}},
 	{name: "myisam", source: "CREATE TABLE myisam.m (id INT PRIMARY KEY) ENGINE=MyISAM", id: "non_transactional", severity: SeverityWarning, parts: []string{"myisam.m"}},
 	{name: "compressed", kinds: onMariaDB, source: "CREATE TABLE compressed.c (id INT PRIMARY KEY, v TEXT COMPRESSED)", id: "compressed_column", severity: SeverityError, parts: []string{"compressed.c.v"}},
 	{name: "compressed_elsewhere", kinds: onMariaDB, source: "CREATE DATABASE elsewhere; CREATE TABLE elsewhere.c (id INT PRIMARY KEY, v TEXT COMPRESSED)"},
