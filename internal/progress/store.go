@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
@@ -109,6 +110,9 @@ func Begin(ctx context.Context, c *mysqlconn.Control, migration, runID string) (
 	if err := c.QueryRow(ctx, []any{&s.Epoch}, "SELECT epoch FROM _copydb.epoch WHERE migration = ?", migration); err != nil {
 		return nil, fmt.Errorf("read the epoch of the migration: %w", err)
 	}
+	if err := hold.Point(ctx, "epoch_raised"); err != nil {
+		return nil, err
+	}
 	empty := blob(state.Position{})
 	_, err = c.Exec(ctx, "INSERT IGNORE INTO _copydb.migration (migration, doc, low_water, streamed, high_water, marker) VALUES (?, '{}', ?, ?, ?, '{}')",
 		migration, empty, empty, empty)
@@ -142,6 +146,9 @@ func (r *Record) loadMigration(ctx context.Context, c *mysqlconn.Control, migrat
 	var doc, low, streamed, high, marker []byte
 	err := c.QueryRow(ctx, []any{&r.Finished, &doc, &low, &streamed, &high, &marker},
 		"SELECT finished, doc, low_water, streamed, high_water, marker FROM _copydb.migration WHERE migration = ?", migration)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // a run ended within its first Begin
+	}
 	if err != nil {
 		return fmt.Errorf("read the migration's record: %w", err)
 	}
