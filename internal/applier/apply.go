@@ -18,6 +18,8 @@ type Unit struct {
 	// End returns the boundary behind the unit, zero for a part, and the end of
 	// its last event. It is called for few units: the text of a GTID set costs.
 	End func() (low, streamed state.Position)
+	// Fingerprint is that of the log file in which the unit ends.
+	Fingerprint string
 	// Marker says how many changes of exact tables are done of a transaction of
 	// which this is a part; zero for a whole one.
 	Marker progress.Marker
@@ -120,14 +122,14 @@ func (a *Applier) tryCommit(ctx context.Context, units []Unit) (err error) {
 
 // Reached returns the last boundary behind units, or nil, and the end of the
 // last event.
-func Reached(units []Unit) (low *state.Position, streamed state.Position) {
+func Reached(units []Unit) (low *progress.Low, streamed state.Position) {
 	for i := len(units) - 1; i >= 0; i-- {
 		l, s := units[i].End()
 		if i == len(units)-1 {
 			streamed = s
 		}
 		if !l.IsZero() {
-			return &l, streamed
+			return &progress.Low{Position: l, LogFingerprint: units[i].Fingerprint}, streamed
 		}
 	}
 	return nil, streamed

@@ -130,7 +130,7 @@ func checkWarnings(ctx context.Context, s *mysqlconn.Session, t *table.Table, co
 			bad++
 		}
 		if len(e.Warnings) < 3 {
-			e.Warnings = append(e.Warnings, string(f[1])+" "+string(f[2]))
+			e.Warnings = append(e.Warnings, string(f[1])+" "+mysqlconn.Redact(string(f[2])))
 		}
 		return nil
 	})

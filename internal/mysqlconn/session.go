@@ -305,7 +305,7 @@ func parseErr(p []byte) error {
 	if len(p) < 9 {
 		return errors.New("short error packet")
 	}
-	return &gomysql.MyError{Code: binary.LittleEndian.Uint16(p[1:]), State: string(p[4:9]), Message: string(p[9:])}
+	return &gomysql.MyError{Code: binary.LittleEndian.Uint16(p[1:]), State: string(p[4:9]), Message: Redact(string(p[9:]))}
 }
 
 // splitRow cuts a text row into its columns in place.
