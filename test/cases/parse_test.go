@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/test/servers"
 	"github.com/google/go-cmp/cmp"
 )
@@ -88,6 +89,30 @@ func TestCasesHaveLinks(t *testing.T) {
 		}
 		if !strings.Contains(string(text), "\n  https://") {
 			t.Errorf("%s has no link", f)
+		}
+	}
+}
+
+// Statements print what the server's own client prints for them, and an error
+// of any of them is an error of the whole.
+func TestPrintedIsWhatTheClientPrints(t *testing.T) {
+	srv := testdb.One(t, servers.MariaDB118, testdb.WithFast())
+	const script = "SET @a=1; SELECT 1,NULL,'x\ty'; CREATE DATABASE p; CREATE TABLE p.t (i INT); INSERT INTO p.t VALUES (1),(2); SELECT * FROM p.t WHERE i>5;" +
+		" SELECT i, -1.50, CAST('a\nb\\\\c' AS CHAR) FROM p.t ORDER BY i; SELECT ''; DROP DATABASE p;"
+	want, err := srv.Client(t.Context(), strings.NewReader(script), "--batch", "--skip-column-names")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := printed(t.Context(), srv, script)
+	if err != nil || got+"\n" != want {
+		t.Errorf("printed %q, %v; the client prints %q", got, err, want)
+	}
+	if got, err := printed(t.Context(), srv, "DELIMITER //\nSELECT 3//\n"); err != nil || got != "3" {
+		t.Errorf("with DELIMITER: %q, %v", got, err)
+	}
+	for _, bad := range []string{"SELECT 1; SELECT nothing; SELECT 2", "SET @a=1; SIGNAL SQLSTATE '45000'", "nonsense"} {
+		if got, err := printed(t.Context(), srv, bad); err == nil {
+			t.Errorf("%s: printed %q and no error", bad, got)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func grantAll(t *testing.T, source, target *servers.Server, runs []*Run) {
 			script.WriteString("CREATE DATABASE " + d + "; CREATE TABLE " + d + ".t (id INT PRIMARY KEY);\n")
 		}
 	}
-	if _, err := source.Client(t.Context(), strings.NewReader(script.String())); err != nil {
+	if _, err := printed(t.Context(), source, script.String()); err != nil {
 		t.Fatal(err)
 	}
 	harness.New(t, source, target, harness.Config{Include: include, Build: harness.HoldPoints})
@@ -89,18 +89,15 @@ func (p *play) config(build harness.Build) harness.Config {
 	return c
 }
 
-// sql runs statements with the server's own client, which knows DELIMITER and
-// prints a line for a row.
+// sql runs statements of a case on a connection of their own and returns what
+// they print.
 func (p *play) sql(srv *servers.Server, text string) string {
 	p.t.Helper()
-	if strings.TrimSpace(text) == "" {
-		return ""
-	}
-	out, err := srv.Client(p.t.Context(), strings.NewReader(text), "--batch", "--skip-column-names")
+	out, err := printed(p.t.Context(), srv, text)
 	if err != nil {
 		p.t.Fatalf("%v\n%s", err, text)
 	}
-	return strings.TrimSuffix(out, "\n")
+	return out
 }
 
 func (p *play) during() { p.t.Helper(); p.sql(p.source, p.run.SQL.During) }
