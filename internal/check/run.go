@@ -52,6 +52,7 @@ var steps = []step{
 	{name: "the stop point", needs: needSource, run: checkUntil},
 	{name: "clocks", needs: needSource, run: checkClock},
 	{name: "the selection", needs: needSource, run: checkSelection, slow: true},
+	{name: "names that the target cannot tell apart", needs: needTarget | needTables, run: checkFolding},
 	{name: "objects that are left out", needs: needSource | needTables, run: checkLeftOut},
 	{name: "keys", needs: needTables, run: checkKeys},
 	{name: "columns", needs: needTables, run: checkColumns},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/table"
 )
 
 func checkSourceVersion(_ context.Context, r *runner) error { r.version(r.source); return nil }
@@ -56,6 +57,27 @@ func checkNameCase(_ context.Context, r *runner) error {
 	if s, t := r.source.value(name), r.target.value(name); s != t {
 		r.fail("name_case", name, fmt.Sprintf("the source has %s = %s, the target %s: names would not stay the same", name, s, t),
 			"use a target that was initialised with the source's value; it cannot be changed later")
+	}
+	return nil
+}
+
+// checkFolding names the tables that a target which folds the case of names
+// cannot tell apart.
+func checkFolding(_ context.Context, r *runner) error {
+	value := r.target.value("lower_case_table_names")
+	if value == "0" {
+		return nil
+	}
+	same := map[table.Name][]string{}
+	for _, t := range r.in.Facts.Tables {
+		n := r.targetFolded(t.FullName())
+		same[n] = append(same[n], t.String())
+	}
+	for n, names := range same {
+		if len(names) > 1 {
+			r.fail("name_collision", n.String(), fmt.Sprintf("tables %s have one name on the target, which has lower_case_table_names = %s", list(names), value),
+				"use a target that keeps the case of names, rename the tables on the source, or exclude all but one")
+		}
 	}
 	return nil
 }
