@@ -1,6 +1,7 @@
 package copydb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type catcher struct {
 	readErr error // valid once in is closed
 
 	have      state.Position // the boundary that the target has reached
+	print     string         // the fingerprint of the file that was read last
 	committed time.Time      // when the source committed what is applied
 	units     []applier.Unit
 	before    []func() state.Position // the boundary before each unit
@@ -67,7 +69,7 @@ func (r *run) catchUp(ctx context.Context) error {
 	r.mu.Unlock()
 	c := &catcher{r: r, flavor: r.facts.Source.Identity.Version.Flavor, apply: applier.NewApplier(r.write),
 		in: make(chan *streamer.Transaction, 1024), room: semaphore.NewWeighted(backlogBytes), ends: make(chan sourceEnd, 1),
-		have: src.LastResumable, kept: time.Now(), stopNow: wasDone, indexed: r.allIndexed(), once: exactly{done: r.marker}}
+		have: src.LastResumable, print: src.LogFingerprint, kept: time.Now(), stopNow: wasDone, indexed: r.allIndexed(), once: exactly{done: r.marker}}
 	defer c.apply.Close()
 	if err := c.givenStop(src); err != nil {
 		return err
@@ -211,6 +213,7 @@ func (c *catcher) add(tx *streamer.Transaction) bool {
 	}
 	before := c.have
 	prev := c.last
+	c.print = cmp.Or(tx.Fingerprint, c.print)
 	c.last = tx
 	marker := c.once.take(tx)
 	if len(tx.Changes) > 0 {
@@ -220,7 +223,7 @@ func (c *catcher) add(tx *streamer.Transaction) bool {
 			}
 			return before
 		})
-		c.units = append(c.units, applier.Unit{Changes: tx.Changes, Marker: marker,
+		c.units = append(c.units, applier.Unit{Changes: tx.Changes, Marker: marker, Fingerprint: c.print,
 			End: func() (state.Position, state.Position) { return tx.EndPosition(), tx.StreamedPosition() }})
 		c.bytes += tx.Bytes
 		c.changes += int64(len(tx.Changes))
@@ -255,7 +258,7 @@ func (c *catcher) flush(ctx context.Context) error {
 	}
 	last, units := c.last, c.units
 	if n := len(units); n == 0 || len(last.Changes) == 0 {
-		units = append(units, applier.Unit{Marker: c.once.marker(),
+		units = append(units, applier.Unit{Marker: c.once.marker(), Fingerprint: c.print,
 			End: func() (state.Position, state.Position) { return last.EndPosition(), last.StreamedPosition() }})
 	}
 	n, err := c.apply.Apply(ctx, units)
@@ -281,7 +284,7 @@ func (c *catcher) stopBefore(ctx context.Context, cause error, n int) error {
 	if at.IsZero() || at == c.have {
 		return nil
 	}
-	unit := []applier.Unit{{End: func() (state.Position, state.Position) { return at, at }}}
+	unit := []applier.Unit{{Fingerprint: c.units[n].Fingerprint, End: func() (state.Position, state.Position) { return at, at }}}
 	if _, err := c.apply.Apply(ctx, unit); err != nil {
 		return err
 	}
@@ -296,11 +299,11 @@ func (c *catcher) note(units []applier.Unit, all bool) {
 		src := &st.Sources[0]
 		src.LastStreamed = streamed
 		if low != nil {
-			src.LastResumable = *low
+			src.LastResumable, src.LogFingerprint = low.Position, low.LogFingerprint
 		}
 	})
 	if low != nil {
-		c.have = *low
+		c.have = low.Position
 	}
 	if all {
 		if !c.last.CommittedAt.IsZero() {

@@ -33,7 +33,7 @@ func (r *run) finish(ctx context.Context) error {
 // where they are lower: values that the source gave out to rows that are gone,
 // or never came, must not be given out again.
 func (r *run) carryCounters(ctx context.Context) error {
-	src, err := r.source.Open(ctx)
+	src, err := r.source.OpenProved(ctx, r.facts.Source.Identity)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (r *run) writtenSince(ctx context.Context, stop *state.Position) int64 {
 	if stop == nil || stop.GTIDSet == "" {
 		return -1
 	}
-	c, err := r.source.Open(ctx)
+	c, err := r.source.OpenProved(ctx, r.facts.Source.Identity)
 	if err != nil {
 		return -1
 	}

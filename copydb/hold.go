@@ -28,6 +28,9 @@ func nameOf(database, name state.Text) table.Name {
 // and takes over what the target knows. The state file is saved before the first
 // write to the target.
 func (r *run) takeHold(ctx context.Context) (err error) {
+	if err := r.proveSource(ctx); err != nil {
+		return err
+	}
 	if err := r.endRun(ctx, r.st.RunID); err != nil {
 		return err
 	}
@@ -227,7 +230,7 @@ func (r *run) takePositions(rec *progress.Record) {
 	src, doc := &r.st.Sources[0], rec.Doc.Source
 	src.SnapshotStart, src.TableListAt = doc.SnapshotStart, doc.TableListAt
 	src.ConsistentAt, src.SnapshotSeen, src.StopPoint = doc.ConsistentAt, doc.SnapshotSeen, doc.StopPoint
-	src.LogFingerprint = doc.LogFingerprint
+	src.LogFingerprint = printOf(rec)
 	r.highWater, r.marker = rec.HighWater.GTIDSet, rec.Marker
 	was := src.LastResumable
 	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
@@ -427,25 +430,26 @@ func (r *run) checkSource(ctx context.Context) error {
 	if src.LastResumable.IsZero() {
 		return nil
 	}
-	same, err := check.Resumable(ctx, r.source, r.resumeInput())
-	if err != nil || same {
+	id, err := check.Resumable(ctx, r.source, r.resumeInput())
+	if err != nil || id.UUID == src.ServerUUID {
 		return r.asCheckError(err)
 	}
 	if phase := r.phase(); phase == state.PhaseSchema || phase == state.PhaseSnapshot {
-		return r.asCheckError(&mysqlconn.OtherServerError{Recorded: src.ServerUUID, Found: r.facts.Source.Identity.UUID,
+		return r.asCheckError(&mysqlconn.OtherServerError{Recorded: src.ServerUUID, Found: id.UUID,
 			Detail: "the snapshot is not complete, and it goes on only on the server it began on"})
 	}
-	r.log.Warn("the source is another server of the same history; going on by GTID", "was", src.ServerUUID, "is", r.facts.Source.Identity.UUID)
+	r.log.Warn("the source is another server of the same history; going on by GTID", "was", src.ServerUUID, "is", id.UUID)
+	r.facts.Source.Identity = id
 	r.change(func(*state.State) {
-		src.Server = r.serverState(r.facts.Source.Identity, r.opt.Config.Source.Host, r.opt.Config.Source.Port)
-		src.ServerID = r.facts.Source.Identity.ServerID
+		src.Server = r.serverState(id, r.opt.Config.Source.Host, r.opt.Config.Source.Port)
+		src.ServerID, src.LogFingerprint = id.ServerID, ""
 		for _, p := range []*state.Position{&src.LastStreamed, &src.LastResumable, src.ConsistentAt, src.StopPoint, src.TableListAt} {
 			if p != nil {
 				p.File, p.Pos = "", 0
 			}
 		}
 	})
-	return nil
+	return r.configure(ctx) // for sessions that prove to be on this server
 }
 
 // letGo ends everything that the attempt holds and looks on both servers whether

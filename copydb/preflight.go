@@ -39,6 +39,13 @@ func (r *run) preflight(ctx context.Context, over *overtaken) (*check.Input, []c
 	if err != nil {
 		return in, nil, r.asCheckError(err)
 	}
+	if countErrors(findings) == 0 {
+		more, err := r.checkFirstPass(ctx)
+		if err != nil {
+			return in, nil, err
+		}
+		findings = append(findings, more...)
+	}
 	for _, f := range findings {
 		r.report(FindingRecord{f})
 	}
@@ -60,7 +67,7 @@ func (r *run) resumeInput() *check.Resume {
 func (r *run) canGoOn(ctx context.Context, rec *progress.Record) error {
 	in, doc := r.resumeInput(), rec.Doc.Source
 	src := &in.Source
-	src.SnapshotStart, src.SnapshotSeen, src.LogFingerprint = doc.SnapshotStart, doc.SnapshotSeen, doc.LogFingerprint
+	src.SnapshotStart, src.SnapshotSeen, src.LogFingerprint = doc.SnapshotStart, doc.SnapshotSeen, printOf(rec)
 	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
 	if src.LastResumable.IsZero() {
 		src.LastResumable, src.LastStreamed = src.SnapshotStart, src.SnapshotStart
@@ -68,8 +75,11 @@ func (r *run) canGoOn(ctx context.Context, rec *progress.Record) error {
 	if src.LastResumable.IsZero() {
 		return nil
 	}
-	_, err := check.Resumable(ctx, r.source, in)
-	return r.asCheckError(err)
+	id, err := check.Resumable(ctx, r.source, in)
+	if err != nil || id.UUID != src.ServerUUID {
+		return r.asCheckError(err)
+	}
+	return r.sameLog(ctx, src)
 }
 
 // journaled returns what the target says that this migration has made there: a

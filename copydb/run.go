@@ -11,6 +11,7 @@ import (
 	"github.com/copydb/copydb/dumper"
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/progress"
@@ -171,7 +172,7 @@ func (r *run) attempts(ctx context.Context) error {
 				Message: fmt.Sprintf("nothing could be done for %s", r.opt.Config.RetryTimeout)}
 		}
 		r.log.Warn("interrupted; trying again", "error", err, "in", wait)
-		if err := pause(ctx, wait); err != nil {
+		if err := group.Pause(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -254,15 +255,4 @@ func (r *run) enter(ctx context.Context, p state.Phase) error {
 		r.report(PhaseRecord{Phase: p})
 	}
 	return r.checkpoint()
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/copydb/copydb/internal/check"
 	"github.com/copydb/copydb/internal/hold"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
@@ -46,7 +47,10 @@ func (r *run) makeSchema(ctx context.Context) error {
 			names = names[n:]
 		}
 	}
-	r.change(func(st *state.State) { setSnapshotStart(st) })
+	r.change(func(st *state.State) { r.setSnapshotStart(st) })
+	if err := r.notePrint(ctx); err != nil {
+		return err
+	}
 	if err := r.saveDoc(ctx, false); err != nil {
 		return err
 	}
@@ -94,6 +98,10 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 	if err != nil {
 		return r.asTableGone(err)
 	}
+	starts, err := r.startsOf(ctx, start)
+	if err != nil {
+		return err
+	}
 	digests := make([]string, len(start.Tables))
 	for i, t := range start.Tables {
 		if why := t.WhyNot(); why != "" {
@@ -118,10 +126,11 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 			tr.structure = t
 			s := &st.Tables[tr.index]
 			s.Class = classOf(t)
-			s.Start, s.Structures = start.Position, []state.StructureSince{{From: start.Position, Digest: digests[i]}}
+			s.Start = starts[t.FullName()]
+			s.Structures = []state.StructureSince{{From: s.Start, Digest: digests[i]}}
 			docs[i] = *s
 		}
-		setSnapshotStart(st)
+		r.setSnapshotStart(st)
 	})
 	if err := r.checkpoint(); err != nil {
 		return err
@@ -141,19 +150,20 @@ func classOf(t *table.Table) state.TableClass {
 	return state.ClassConverging
 }
 
-// setSnapshotStart sets the earliest start of all tables: the first that was
-// taken, since they are taken one after the other. A table that starts over
-// leaves it as it is.
-func setSnapshotStart(st *state.State) {
+// setSnapshotStart sets the earliest start of all tables, until the log is read
+// from there. A table that starts over later leaves it as it is.
+func (r *run) setSnapshotStart(st *state.State) {
 	src := &st.Sources[0]
-	if !src.SnapshotStart.IsZero() {
+	if src.LastResumable != src.SnapshotStart {
 		return
 	}
+	flavor := r.facts.Source.Identity.Version.Flavor
 	for i := range st.Tables {
-		if p := st.Tables[i].Start; !p.IsZero() {
-			src.SnapshotStart, src.LastStreamed, src.LastResumable = p, p, p
-			return
+		p := st.Tables[i].Start
+		if p.IsZero() || !src.SnapshotStart.IsZero() && !position.Reached(flavor, src.SnapshotStart, p) {
+			continue
 		}
+		src.SnapshotStart, src.LastStreamed, src.LastResumable = p, p, p
 	}
 }
 

@@ -112,7 +112,7 @@ func (r *run) tableRecord(n table.Name) TableRecord {
 // A table whose last chunk was committed by a run that died before it could note
 // where takes this place for it.
 func (r *run) noteConsistent(ctx context.Context) error {
-	s, err := r.source.OpenSession(ctx)
+	s, err := r.source.OpenProvedSession(ctx, r.facts.Source.Identity)
 	if err != nil {
 		return err
 	}
@@ -151,6 +151,9 @@ func (r *run) noteConsistent(ctx context.Context) error {
 func retriable(err error) bool {
 	if e, ok := asType[*Error](err); ok && e.Code != 0 {
 		return false
+	}
+	if _, ok := asType[*mysqlconn.OtherServerError](err); ok {
+		return true // the next attempt judges whether the server it reaches will do
 	}
 	return mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err) || mysqlconn.IsLockConflict(err)
 }

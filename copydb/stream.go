@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/table"
@@ -19,18 +19,9 @@ import (
 // newStream makes the stream from the last resumable position.
 func (c *catcher) newStream(src state.Source) (*streamer.Stream, error) {
 	r := c.r
-	id := r.opt.Config.Source.ServerID
-	if id == 0 {
-		// High numbers: people number their replicas from below.
-		id = 1<<31 + rand.Uint32N(1<<31-1)
-	}
-	conf := streamer.Config{
-		Source: r.source, Version: r.facts.Source.Identity.Version, ServerID: id,
-		Start: src.LastResumable, GTIDs: r.facts.Rung == check.RungGTID,
-		Tables: r.tableSpecs(), Selected: r.facts.Selection.Match, FoldNames: r.facts.FoldCase,
-		Ignore: r.isLeftOut(),
-		Logger: r.log, NetworkTimeout: r.opt.Config.Source.NetworkTimeout,
-	}
+	conf := r.dumpConfig()
+	conf.Start, conf.GTIDs, conf.Fingerprint = src.LastResumable, r.facts.Rung == check.RungGTID, src.LogFingerprint
+	conf.Tables, conf.Selected, conf.Ignore = r.tableSpecs(), r.facts.Selection.Match, r.isLeftOut()
 	if src.TableListAt != nil {
 		conf.TableListAt = *src.TableListAt
 	}
@@ -121,7 +112,7 @@ func (r *run) voided(tx *streamer.Transaction) error {
 func (r *run) asStreamError(err error) error {
 	var stop *streamer.StopError
 	switch {
-	case errors.Is(err, streamer.ErrLogGone):
+	case errors.Is(err, streamer.ErrLogGone), errors.Is(err, streamer.ErrHistoryLost):
 		return &Error{Code: ExitLogGone, Where: "source", Err: err, Next: "start over: " + r.overCommand()}
 	case errors.Is(err, streamer.ErrServerIDTaken):
 		return &Error{Code: ExitResumable, Where: "source", Err: err,
@@ -146,8 +137,13 @@ type sourceEnd struct {
 
 // pollEnd asks for the source's end until ctx ends. It keeps the newest answer
 // in c.ends.
-func (c *catcher) pollEnd(ctx context.Context) error {
-	conn, err := c.r.source.Open(ctx)
+func (c *catcher) pollEnd(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // not that of a question cut short
+		}
+	}()
+	conn, err := c.r.source.OpenProved(ctx, c.r.facts.Source.Identity)
 	if err != nil {
 		return err
 	}
@@ -166,7 +162,7 @@ func (c *catcher) pollEnd(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if err := pause(ctx, pollEvery); err != nil {
+		if err := group.Pause(ctx, pollEvery); err != nil {
 			return err
 		}
 	}

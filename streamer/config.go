@@ -21,6 +21,12 @@ const (
 type Config struct {
 	Source  *mysqlconn.Server
 	Version mysqlconn.Version
+	// Identity is the server that the connection has to reach; any will do where
+	// it has no UUID.
+	Identity mysqlconn.Identity
+	// Fingerprint is one that a stream of this source has handed over before: if
+	// this one comes to the same file, it must be the same still. It may be empty.
+	Fingerprint string
 	// ServerID is the id the stream registers with; no other replica of the source
 	// may have it.
 	ServerID uint32

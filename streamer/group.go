@@ -128,6 +128,9 @@ func (r *reader) end(h *replication.EventHeader, rolledBack bool) error {
 		tx.End = resumable(r.here())
 	}
 	r.at = r.here()
+	if r.scan != nil {
+		r.scan.end(r.at)
+	}
 	if r.set != nil && g.add != nil {
 		g.add()
 	}

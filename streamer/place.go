@@ -29,7 +29,8 @@ func (r *reader) rotate(h *replication.EventHeader, e *replication.RotateEvent) 
 		return err
 	}
 	r.file, r.pos = next, e.Position
-	return r.moved()
+	r.turned = true // handed over once the file's description is known
+	return nil
 }
 
 // abandon drops a group that its file does not end: its server died before the
@@ -45,6 +46,9 @@ func (r *reader) abandon() error {
 	}
 	r.cfg.Logger.Warn("binary log file ends inside a transaction, which is dropped", slog.String("position", r.here().String()))
 	r.group = nil
+	if r.scan != nil {
+		r.scan.forget()
+	}
 	return nil
 }
 
@@ -89,6 +93,9 @@ func resumable(p state.Position) state.Position {
 func (r *reader) pass(tx *Transaction) error {
 	if r.set != nil {
 		tx.executed = r.set.Clone()
+	}
+	if r.printed == r.file {
+		tx.Fingerprint = r.print
 	}
 	err := r.hand(tx)
 	r.handled = err

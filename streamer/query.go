@@ -54,16 +54,23 @@ func (r *reader) query(h *replication.EventHeader, e *replication.QueryEvent) er
 	return r.end(h, false)
 }
 
+// statementReason is what is the matter with such a change.
+const statementReason = "a change that is logged as a statement, not as rows"
+
 // statementFormat stops at a change that was logged as its statement, if it may
 // have changed a selected table. What triggers and functions of tables that are
 // not selected do elsewhere is not seen.
 func (r *reader) statementFormat(st *statement) error {
-	const reason, next = "a change that is logged as a statement, not as rows", "set binlog_format=ROW for every session and start over"
-	if wanted := r.tables.wanted(st.tables, r.group); len(wanted) > 0 {
-		return r.stop(wanted[0], "", reason, next)
-	}
-	if st.unsure && !r.tables.allCovered(r.group) {
-		return r.stop(table.Name{}, "", reason+", and may touch selected tables", next)
+	const next = "set binlog_format=ROW for every session and start over"
+	wanted := r.tables.wanted(st.tables, r.group)
+	unsure := st.unsure && !r.tables.allCovered(r.group)
+	switch {
+	case r.scan != nil:
+		r.scan.statement(r, wanted, unsure)
+	case len(wanted) > 0:
+		return r.stop(wanted[0], "", statementReason, next)
+	case unsure:
+		return r.stop(table.Name{}, "", statementReason+", and may touch selected tables", next)
 	}
 	return nil
 }
@@ -78,12 +85,19 @@ func (r *reader) definition(e *replication.QueryEvent, st *statement) error {
 		return r.statementFormat(&statement{unsure: true}) // inside a transaction there is hardly any DDL
 	}
 	g.created = append(g.created, st.created...)
+	if r.scan != nil {
+		r.scan.definition(r, st)
+		return nil
+	}
 	names := st.tables
 	for _, db := range st.dropped {
 		names = append(names, r.tables.inDatabase(db)...)
 	}
 	d := DDL{Tables: r.tables.wanted(names, g), Unknown: st.unsure && !r.tables.allCovered(g), Schema: string(e.Schema)}
 	for _, db := range st.altered {
+		if r.tables.listAt.Covers(g.gtid, g.inside) {
+			continue // databases were read with the list of tables
+		}
 		ours := r.tables.inDatabase(db)
 		if slices.ContainsFunc(ours, func(n table.Name) bool { return !r.tables.covered(n, g) }) {
 			d.Databases = append(d.Databases, db)
@@ -129,6 +143,9 @@ func (r *reader) xaPrepare(e *replication.BinlogEvent) error {
 	}
 	if len(body) > 0 && body[0] == 1 {
 		return r.end(e.Header, false)
+	}
+	if r.scan != nil {
+		r.scan.prepared(r)
 	}
 	if g := r.group; len(g.changes) > 0 {
 		return r.prepared(g.changes[0].Table.FullName())

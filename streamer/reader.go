@@ -30,6 +30,12 @@ type reader struct {
 	ignored map[table.Name]bool // sequences made while we read
 	seenXA  map[string]bool     // prepared since the start
 
+	print   string // fingerprint of file printed
+	printed string
+	turned  bool  // the log went on to another file, and that is not handed over yet
+	probe   bool  // only for a fingerprint
+	scan    *scan // collects in place of decoding; nil in a stream
+
 	handled error // what the handler returned
 	failed  error // what the stream found
 }
@@ -55,6 +61,9 @@ func (r *reader) take(e *replication.BinlogEvent) error {
 	}
 	err := r.event(e)
 	clear(r.raw)
+	if err == nil && r.scan != nil && r.scan.done(r) {
+		err = errScanned
+	}
 	if err != nil && r.handled == nil {
 		r.failed = err
 	}
@@ -90,11 +99,8 @@ func (r *reader) event(e *replication.BinlogEvent) error {
 	case replication.ROTATE_EVENT:
 		return r.rotate(h, e.Event.(*replication.RotateEvent))
 	case replication.FORMAT_DESCRIPTION_EVENT:
-		r.trailer = 0
-		if e.Event.(*replication.FormatDescriptionEvent).ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32 {
-			r.trailer = replication.BinlogChecksumLength
-		}
-		return nil // where it ends is given only at the start of a file
+		// Where it ends is given only at the start of a file.
+		return r.format(h, e.Event.(*replication.FormatDescriptionEvent))
 	case replication.HEARTBEAT_EVENT, replication.HEARTBEAT_LOG_EVENT_V2:
 		return r.heartbeat(h, e.Event.(*replication.HeartbeatEvent))
 	}
@@ -166,6 +172,11 @@ func (r *reader) payload(h *replication.EventHeader, e *replication.TransactionP
 }
 
 func (r *reader) stop(n table.Name, column, reason, next string) error {
+	return r.found(n, column, reason, next)
+}
+
+// found describes something at the event at hand that cannot be applied.
+func (r *reader) found(n table.Name, column, reason, next string) *StopError {
 	e := &StopError{Position: r.here(), Table: n, Column: column, Reason: reason, Next: next}
 	if r.group != nil {
 		e.GTID = r.group.gtid

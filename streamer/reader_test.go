@@ -59,12 +59,18 @@ func (l *log) must(kind replication.EventType, size uint64, e replication.Event)
 	}
 }
 
+// fake opens a file as a server does: with a rotate event that is in no file,
+// and the file's description.
 func (l *log) fake(file string) {
 	l.t.Helper()
-	err := l.take(&replication.BinlogEvent{Event: &replication.RotateEvent{NextLogName: []byte(file), Position: 4},
-		Header: &replication.EventHeader{EventType: replication.ROTATE_EVENT, Flags: replication.LOG_EVENT_ARTIFICIAL_F}})
-	if err != nil {
-		l.t.Fatal(err)
+	for _, e := range []*replication.BinlogEvent{
+		{Event: &replication.RotateEvent{NextLogName: []byte(file), Position: 4},
+			Header: &replication.EventHeader{EventType: replication.ROTATE_EVENT, Flags: replication.LOG_EVENT_ARTIFICIAL_F}},
+		{Event: &replication.FormatDescriptionEvent{}, Header: &replication.EventHeader{EventType: replication.FORMAT_DESCRIPTION_EVENT, Timestamp: 7}},
+	} {
+		if err := l.take(e); err != nil {
+			l.t.Fatal(err)
+		}
 	}
 	l.pos = 4
 }
@@ -132,6 +138,7 @@ func TestBeyondFourGigabytes(t *testing.T) {
 		l.query("BEGIN")
 		l.must(replication.XID_EVENT, 31, &replication.XIDEvent{})
 		l.must(replication.ROTATE_EVENT, 40, &replication.RotateEvent{NextLogName: []byte("binlog.000002"), Position: 4})
+		l.fake("binlog.000002")
 		if len(l.all) != 3 || len(l.all[0].Changes) != 5 {
 			t.Fatalf("%d transactions: %v", len(l.all), describe(l.all))
 		}
@@ -144,8 +151,9 @@ func TestBeyondFourGigabytes(t *testing.T) {
 				t.Errorf("transaction %d: end %+v, streamed %+v", i, got, tx.Streamed)
 			}
 		}
-		if got := l.all[2].End; got != (state.Position{File: "binlog.000002", Pos: 4}) {
-			t.Errorf("after the rotation: %+v", got)
+		last := l.all[2]
+		if last.End != (state.Position{File: "binlog.000002", Pos: 4}) || last.Fingerprint != "binlog.000002@7@" {
+			t.Errorf("after the rotation: %+v", last)
 		}
 	}
 }

@@ -16,6 +16,13 @@ const (
 	sqlForeignKeys     = 0x10 // USE_SQL_FOREIGN_KEY_F: cascades are logged
 )
 
+// What can be the matter with a row event.
+const (
+	partialReason  = "an update of parts of JSON values, which cannot be applied"
+	lackingReason  = "a row image that lacks columns (a session with binlog_row_image other than FULL)"
+	preparedReason = "an XA transaction with XA PREPARE, which is not supported yet"
+)
+
 // rawRows is a row event whose rows are not decoded yet.
 type rawRows struct {
 	body []byte
@@ -41,6 +48,10 @@ func (r *reader) rows(h *replication.EventHeader, e *replication.RowsEvent) erro
 	delete(r.raw, e)
 	if raw.err != nil {
 		return fmt.Errorf("read rows: %w", raw.err)
+	}
+	if r.scan != nil {
+		r.scan.rows(r, h, e)
+		return nil
 	}
 	l, err := r.layoutOf(e.Table)
 	if err != nil || l == nil {
@@ -80,11 +91,11 @@ func decode(e *replication.RowsEvent, raw rawRows) error {
 
 func (r *reader) checkRows(h *replication.EventHeader, e *replication.RowsEvent, l *layout) error {
 	switch {
-	case h.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT || e.Type() == replication.EnumRowsEventTypeUnknown:
-		return r.stop(l.name, "", "an update of parts of JSON values, which cannot be applied",
+	case partialJSON(h, e):
+		return r.stop(l.name, "", partialReason,
 			"set binlog_row_value_options='' on the source and start over")
 	case !l.full(e.ColumnBitmap1) || e.Type() == replication.EnumRowsEventTypeUpdate && !l.full(e.ColumnBitmap2):
-		return r.stop(l.name, "", "a row image that lacks columns (a session with binlog_row_image other than FULL)",
+		return r.stop(l.name, "", lackingReason,
 			"set binlog_row_image=FULL for every session and start over")
 	case r.group.prepared:
 		return r.prepared(l.name)
@@ -92,6 +103,10 @@ func (r *reader) checkRows(h *replication.EventHeader, e *replication.RowsEvent,
 		return r.cascaded(l.name)
 	}
 	return nil
+}
+
+func partialJSON(h *replication.EventHeader, e *replication.RowsEvent) bool {
+	return h.EventType == replication.PARTIAL_UPDATE_ROWS_EVENT || e.Type() == replication.EnumRowsEventTypeUnknown
 }
 
 // full reports whether an image has every column that is needed. MariaDB leaves
@@ -113,7 +128,7 @@ func (r *reader) cascaded(n table.Name) error {
 }
 
 func (r *reader) prepared(n table.Name) error {
-	return r.stop(n, "", "an XA transaction with XA PREPARE, which is not supported yet",
+	return r.stop(n, "", preparedReason,
 		"end it on the source, and start over without such transactions")
 }
 

@@ -48,11 +48,15 @@ func New(cfg Config) (*Stream, error) {
 // context ends.
 //
 // Errors: what handle returned, as it was; context.Cause(ctx); *StopError;
-// ErrLogGone; ErrServerIDTaken; else what mysqlconn.IsConnectionLost may know
-// as worth another Stream. When Run returns, its connection is closed and no
-// goroutine is left. The server may need until its next heartbeat to notice;
-// Server.Sweep ends the session at once.
+// ErrLogGone; ErrHistoryLost; ErrServerIDTaken; *mysqlconn.OtherServerError;
+// else what mysqlconn.IsConnectionLost may know as worth another Stream. When
+// Run returns, its connection is closed and no goroutine is left. The server may
+// need until its next heartbeat to notice; Server.Sweep ends the session at once.
 func (s *Stream) Run(ctx context.Context, handle func(ctx context.Context, tx *Transaction) error) error {
+	return s.run(ctx, newReader(&s.cfg, s.tables, func(tx *Transaction) error { return handle(ctx, tx) }))
+}
+
+func (s *Stream) run(ctx context.Context, r *reader) error {
 	if s.used.Swap(true) {
 		return fmt.Errorf("run stream: it is good for one run")
 	}
@@ -66,10 +70,9 @@ func (s *Stream) Run(ctx context.Context, handle func(ctx context.Context, tx *T
 	if err != nil {
 		return fmt.Errorf("connect to source for its binary log: %w", err)
 	}
-	r := newReader(&s.cfg, s.tables, func(tx *Transaction) error { return handle(ctx, tx) })
 	conf := s.syncerConfig(d, useTLS, func(c *client.Conn) error {
 		registered(uint64(c.GetConnectionID()))
-		return prepare(c, lock)
+		return prepare(c, s.cfg.Identity, lock)
 	})
 	conf.RowsEventDecodeFunc = r.keepRows
 	conf.SynchronousEventHandler = eventFunc(func(e *replication.BinlogEvent) error {
@@ -167,8 +170,12 @@ func (s *Stream) connectTimeout() time.Duration {
 	return 10 * time.Second
 }
 
-// prepare marks the dump session as ours and makes the server patient.
-func prepare(c *client.Conn, lock string) error {
+// prepare makes sure that the dump session is on the run's server, marks it as
+// ours and makes the server patient.
+func prepare(c *client.Conn, want mysqlconn.Identity, lock string) error {
+	if err := prove(c, want); err != nil {
+		return err
+	}
 	if _, err := c.Execute(fmt.Sprintf("SET SESSION net_write_timeout = %d", dumpWriteTimeout)); err != nil {
 		return err
 	}
@@ -183,6 +190,23 @@ func prepare(c *client.Conn, lock string) error {
 		return fmt.Errorf("named lock %s is held by another session", lock)
 	}
 	return nil
+}
+
+// prove asks on this very connection which server it reached: a proxy may give
+// out another one each time.
+func prove(c *client.Conn, want mysqlconn.Identity) error {
+	if want.UUID == "" {
+		return nil
+	}
+	r, err := c.Execute(mysqlconn.IdentityQuery(want.Version.Flavor))
+	if err != nil {
+		return fmt.Errorf("identify the source: %w", err)
+	}
+	raw, err := r.GetString(0, 0)
+	if err != nil {
+		return fmt.Errorf("identify the source: %w", err)
+	}
+	return want.Prove(raw)
 }
 
 // explain chooses the error that Run returns.

@@ -31,6 +31,10 @@ type Transaction struct {
 	Bytes       int64 // of the changes in memory
 	Partial     bool  // more of the group follows
 	DDL         *DDL  // set where the group is a DDL of a selected table
+	// Fingerprint is that of the file in which End and Streamed are: what a later
+	// stream compares to know that the source still has the same log. It is empty
+	// where the file gave none.
+	Fingerprint string
 
 	executed *position.Set // at the end; nil where unknown
 }

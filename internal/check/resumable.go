@@ -34,26 +34,26 @@ func (e *HistoryLostError) Error() string {
 	return fmt.Sprintf("the source lost its history up to %s: %s", e.Position, e.Detail)
 }
 
-// Resumable reports whether the source can serve the binary log from
-// r.Source.LastResumable on. sameServer is false where another server of the
-// same history (MySQL with GTIDs) can: then only GTID sets count, no files. The
-// typed errors of this file and *mysqlconn.OtherServerError say why it cannot;
+// Resumable makes sure that the source can serve the binary log from
+// r.Source.LastResumable on, and returns which server it asked. That is another
+// one than r.Source names where one of the same history (MySQL with GTIDs) can
+// stand in for it: then only GTID sets count, no files. The typed errors of this file and *mysqlconn.OtherServerError say why it cannot;
 // any other error means that it could not be asked.
-func Resumable(ctx context.Context, source *mysqlconn.Server, r *Resume) (sameServer bool, err error) {
+func Resumable(ctx context.Context, source *mysqlconn.Server, r *Resume) (mysqlconn.Identity, error) {
 	c, err := source.Open(ctx)
 	if err != nil {
-		return false, err
+		return mysqlconn.Identity{}, err
 	}
 	defer c.Close()
 	id, err := c.Identify(ctx)
 	if err != nil {
-		return false, err
+		return id, err
 	}
 	q := &history{conn: c, id: id, resume: r}
 	if id.UUID != r.Source.ServerUUID {
-		return false, q.other(ctx)
+		return id, q.other(ctx)
 	}
-	return true, q.same(ctx)
+	return id, q.same(ctx)
 }
 
 // history compares a source with what a run recorded.

@@ -35,7 +35,8 @@ func resumable(t *testing.T, source, other *servers.Server) {
 	conn := connTo(t, "source", source, "root", "")
 	check := func(step string, want any) {
 		t.Helper()
-		same, err := Resumable(t.Context(), conn, r)
+		id, err := Resumable(t.Context(), conn, r)
+		same := id.UUID == r.Source.ServerUUID
 		switch {
 		case want == nil && (err != nil || !same):
 			t.Errorf("%s: %v %v", step, same, err)
@@ -86,8 +87,8 @@ func TestResumableElsewhere(t *testing.T) {
 	set := r.Source.LastResumable.GTIDSet
 	testdb.Exec(t, other, "SET GLOBAL gtid_purged = '"+set+"'")
 	conn := connTo(t, "source", other, "root", "")
-	if same, err := Resumable(t.Context(), conn, r); same || err != nil {
-		t.Errorf("a server that has our set: %v %v", same, err)
+	if id, err := Resumable(t.Context(), conn, r); id.UUID == r.Source.ServerUUID || err != nil {
+		t.Errorf("a server that has our set: %+v %v", id, err)
 	}
 	r.Source.SnapshotStart = r.Source.LastResumable
 	var refused *mysqlconn.OtherServerError

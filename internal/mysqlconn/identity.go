@@ -92,6 +92,29 @@ func (id Identity) Prove(raw string) error {
 	return nil
 }
 
+// OpenProvedSession is OpenSession for a session that is closed again unless the
+// server behind it is want.
+func (s *Server) OpenProvedSession(ctx context.Context, want Identity, setup ...string) (*Session, error) {
+	sess, err := s.OpenSession(ctx, setup...)
+	if err != nil {
+		return nil, err
+	}
+	row, err := sess.QueryRow(ctx, IdentityQuery(want.Version.Flavor))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("identify %s: %w", s.cfg.Name, err)
+	case len(row) != 1:
+		err = fmt.Errorf("identify %s: it does not say", s.cfg.Name)
+	default:
+		err = want.Prove(string(row[0]))
+	}
+	if err != nil {
+		sess.Close()
+		return nil, err
+	}
+	return sess, nil
+}
+
 // OpenProved is Open for a connection that is closed again unless the server
 // behind it is want.
 func (s *Server) OpenProved(ctx context.Context, want Identity) (*Control, error) {

@@ -37,18 +37,21 @@ type Doc struct {
 
 // Record is everything the target knows of a migration.
 type Record struct {
-	Doc        Doc
-	Epoch      uint64
-	RunID      string // of the run that holds the epoch
-	LowWater   state.Position
-	Streamed   state.Position
-	HighWater  state.Position
-	Marker     Marker
-	Tables     []state.Table // without Done
-	Ranges     map[table.Name][]Range
-	Journal    []Entry
-	Finished   bool
-	Structures map[string]json.RawMessage
+	Doc      Doc
+	Epoch    uint64
+	RunID    string // of the run that holds the epoch
+	LowWater state.Position
+	// LogFingerprint is that of the file of LowWater; "" before anything was
+	// applied.
+	LogFingerprint string
+	Streamed       state.Position
+	HighWater      state.Position
+	Marker         Marker
+	Tables         []state.Table // without Done
+	Ranges         map[table.Name][]Range
+	Journal        []Entry
+	Finished       bool
+	Structures     map[string]json.RawMessage
 }
 
 // Range is one segment of a table's keys: After < key <= Until, of which After <
@@ -152,14 +155,16 @@ func (r *Record) loadMigration(ctx context.Context, c *mysqlconn.Control, migrat
 	if err != nil {
 		return fmt.Errorf("read the migration's record: %w", err)
 	}
+	var water Low
 	for _, p := range []struct {
 		raw []byte
 		dst any
-	}{{doc, &r.Doc}, {low, &r.LowWater}, {streamed, &r.Streamed}, {high, &r.HighWater}, {marker, &r.Marker}} {
+	}{{doc, &r.Doc}, {low, &water}, {streamed, &r.Streamed}, {high, &r.HighWater}, {marker, &r.Marker}} {
 		if err := json.Unmarshal(p.raw, p.dst); err != nil {
 			return fmt.Errorf("parse the migration's record: %w", err)
 		}
 	}
+	r.LowWater, r.LogFingerprint = water.Position, water.LogFingerprint
 	return nil
 }
 

@@ -61,9 +61,16 @@ func bit(b bool) int {
 	return 0
 }
 
+// Low is low-water: the last position to resume from whose changes are wholly on
+// the target, with the fingerprint of the log file that it lies in.
+type Low struct {
+	state.Position
+	LogFingerprint string `json:"log_fingerprint,omitempty"`
+}
+
 // WaterSQL is the statement that moves the positions. It runs in the
 // transaction that wrote the changes they cover. A nil low stays as it is.
-func (s *Store) WaterSQL(low *state.Position, streamed, high state.Position, m Marker) string {
+func (s *Store) WaterSQL(low *Low, streamed, high state.Position, m Marker) string {
 	q := []byte("UPDATE _copydb.migration SET ")
 	if low != nil {
 		q = append(table.AppendHex(append(q, "low_water = "...), blob(*low)), ", "...)
