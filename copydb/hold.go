@@ -11,7 +11,6 @@ import (
 
 	"github.com/copydb/copydb/dumper"
 	"github.com/copydb/copydb/internal/applier"
-	"github.com/copydb/copydb/internal/check"
 	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/progress"
@@ -420,36 +419,6 @@ func (r *run) targetStarted(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("read the target's clock: %w", err)
 	}
 	return now - up, nil
-}
-
-// checkSource makes sure that the source can still give what is needed. Another
-// server of the same history (MySQL with GTIDs, as after a failover) will do
-// once the snapshot is complete: from then on only GTIDs count.
-func (r *run) checkSource(ctx context.Context) error {
-	src := &r.st.Sources[0]
-	if src.LastResumable.IsZero() {
-		return nil
-	}
-	id, err := check.Resumable(ctx, r.source, r.resumeInput())
-	if err != nil || id.UUID == src.ServerUUID {
-		return r.asCheckError(err)
-	}
-	if phase := r.phase(); phase == state.PhaseSchema || phase == state.PhaseSnapshot {
-		return r.asCheckError(&mysqlconn.OtherServerError{Recorded: src.ServerUUID, Found: id.UUID,
-			Detail: "the snapshot is not complete, and it goes on only on the server it began on"})
-	}
-	r.log.Warn("the source is another server of the same history; going on by GTID", "was", src.ServerUUID, "is", id.UUID)
-	r.facts.Source.Identity = id
-	r.change(func(*state.State) {
-		src.Server = r.serverState(id, r.opt.Config.Source.Host, r.opt.Config.Source.Port)
-		src.ServerID, src.LogFingerprint = id.ServerID, ""
-		for _, p := range []*state.Position{&src.LastStreamed, &src.LastResumable, src.ConsistentAt, src.StopPoint, src.TableListAt} {
-			if p != nil {
-				p.File, p.Pos = "", 0
-			}
-		}
-	})
-	return r.configure(ctx) // for sessions that prove to be on this server
 }
 
 // letGo ends everything that the attempt holds and looks on both servers whether
