@@ -120,7 +120,7 @@ var benign = []string{"binlog_expiry"}
 func allScenarios(t *testing.T, source, target *servers.Server) {
 	testdb.Exec(t, source, "SET GLOBAL binlog_expire_logs_seconds = 0")
 	ownID = source.ServerID
-	for _, s := range scenarios {
+	for _, s := range slices.Concat(scenarios, takenScenarios) {
 		if s.kinds == nil || slices.Contains(s.kinds, source.Kind) {
 			t.Run(s.name, func(t *testing.T) { s.run(t, source, target) })
 		}

@@ -24,9 +24,9 @@ type side struct {
 // variables are the global variables that the checks and the run look at.
 var variables = []string{
 	"binlog_do_db", "binlog_expire_logs_auto_purge", "binlog_expire_logs_seconds", "binlog_format", "binlog_row_image",
-	"binlog_row_metadata", "binlog_row_value_options", "disabled_storage_engines", "enforce_gtid_consistency",
+	"binlog_row_metadata", "binlog_row_value_options", "datadir", "disabled_storage_engines", "enforce_gtid_consistency",
 	"expire_logs_days", "gtid_binlog_pos", "gtid_executed", "gtid_mode", "gtid_purged", "gtid_slave_pos",
-	"innodb_autoinc_lock_mode", "innodb_flush_log_at_trx_commit", "innodb_native_foreign_keys", "innodb_read_only",
+	"innodb_autoinc_lock_mode", "innodb_directories", "innodb_flush_log_at_trx_commit", "innodb_native_foreign_keys", "innodb_read_only",
 	"local_infile", "log_bin", "log_replica_updates", "log_slave_updates", "lower_case_table_names", "max_allowed_packet",
 	"max_binlog_size", "max_binlog_total_size", "offline_mode", "partial_revokes", "read_only", "server_id",
 	"sql_generate_invisible_primary_key", "sql_require_primary_key", "super_read_only", "sync_binlog", "time_zone",

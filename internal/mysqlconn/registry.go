@@ -154,6 +154,15 @@ func (s *Server) EndRun(ctx context.Context, runID string, n int) (int, error) {
 	}
 }
 
+// RunSessions lists the connections of the server that hold a lock of the run,
+// but for this one.
+func (c *Control) RunSessions(ctx context.Context, runID string) ([]uint64, error) {
+	if runID == "" {
+		return nil, nil
+	}
+	return c.holders(ctx, runID, maxSessions)
+}
+
 // holders returns the connections that hold a lock of the run.
 func (c *Control) holders(ctx context.Context, runID string, n int) ([]uint64, error) {
 	parts := make([]string, n)
