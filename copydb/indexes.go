@@ -80,18 +80,21 @@ func (b *builder) plain(ctx context.Context, t *table.Table) error {
 	return b.alter(ctx, t, "indexes", t.Part(true).Plain, plainOf)
 }
 
-// constraints makes unique indexes and foreign keys. The caller has applied
-// everything that the snapshots may have seen, and nothing is under way.
-// Foreign keys are not validated: foreign_key_checks is off, as for the rows.
-func (b *builder) constraints(ctx context.Context, t *table.Table) error {
+// unique makes unique indexes. The caller has applied everything that the
+// snapshots may have seen, and nothing is under way.
+func (b *builder) unique(ctx context.Context, t *table.Table) error {
 	parts := t.Part(true)
 	if err := b.alter(ctx, t, "indexes", parts.Plain, plainOf); err != nil {
 		return err
 	}
-	if err := b.alter(ctx, t, "unique indexes", parts.Unique, uniqueOf); err != nil {
-		return err
-	}
-	return b.alter(ctx, t, "foreign keys", parts.Foreign, foreignOf)
+	return b.alter(ctx, t, "unique indexes", parts.Unique, uniqueOf)
+}
+
+// foreign makes foreign keys, once all tables have their unique indexes: they
+// may point at any of them. They are not validated: foreign_key_checks is off,
+// as for the rows.
+func (b *builder) foreign(ctx context.Context, t *table.Table) error {
+	return b.alter(ctx, t, "foreign keys", t.Part(true).Foreign, foreignOf)
 }
 
 // buildIndexes makes the non-unique indexes that are still missing once all
@@ -121,8 +124,14 @@ func (r *run) buildConstraints(ctx context.Context) error {
 		return err
 	}
 	defer b.close()
-	for _, t := range r.structures(state.TableCopied) {
-		if err := b.constraints(ctx, t); err != nil {
+	tables := r.structures(state.TableCopied)
+	for _, t := range tables {
+		if err := b.unique(ctx, t); err != nil {
+			return err
+		}
+	}
+	for _, t := range tables {
+		if err := b.foreign(ctx, t); err != nil {
 			return err
 		}
 		if err := r.saveTable(ctx, t.FullName(), func(t *state.Table) { t.Status = state.TableIndexed }); err != nil {
