@@ -23,7 +23,7 @@ func TestEveryBoundaryIsAStart(t *testing.T) {
 		cfg := src.config(start, src.tables(t, "a"))
 		all := read(t, cfg, end)
 		want := describe(all)
-		if len(want) < 80 {
+		if len(want) < times(25, 80) {
 			t.Fatalf("%d changes: %v", len(want), want)
 		}
 		if got := all[len(all)-1].EndPosition(); got != end {
@@ -39,7 +39,7 @@ func TestEveryBoundaryIsAStart(t *testing.T) {
 		seen := 0
 		for i, tx := range all {
 			seen += len(tx.Changes)
-			if i%step(len(all), 40) != 0 || tx.EndPosition() == end {
+			if i%step(len(all), times(8, 40)) != 0 || tx.EndPosition() == end {
 				continue
 			}
 			cfg := src.config(tx.EndPosition(), cfg.Tables)
@@ -48,7 +48,7 @@ func TestEveryBoundaryIsAStart(t *testing.T) {
 				t.Fatalf("from %+v: %d changes, want %d\n%s", tx.EndPosition(), len(got), len(want)-seen, strings.Join(got, "\n"))
 			}
 		}
-	}, testdb.WithFast(), testdb.WithArgs("--binlog-row-event-max-size=256"))
+	})
 }
 
 func step(n, want int) int { return max(1, n/want) }
@@ -56,7 +56,7 @@ func step(n, want int) int { return max(1, n/want) }
 // workload makes groups of every kind that are no DDL of selected tables.
 func workload(kind servers.Kind) []string {
 	var b []string
-	for i := range 6 {
+	for i := range times(2, 6) {
 		n := i * 100
 		b = append(b,
 			fmt.Sprintf("INSERT INTO a.t VALUES (%d,REPEAT('x',190)),(%d,REPEAT('y',190)),(%d,NULL),(%d,'z')", n, n+1, n+2, n+3),

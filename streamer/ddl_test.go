@@ -66,7 +66,7 @@ func TestDefinitions(t *testing.T) {
 				t.Errorf("%s: rows %v", c.sql, describe(all))
 			}
 		}
-	}, testdb.WithFast())
+	})
 }
 
 func definitions(all []*Transaction) string {
@@ -119,7 +119,7 @@ func TestCovered(t *testing.T) {
 		if !errors.As(err, &stop) || stop.Table.Table != "new" || definitions(all) != "a.new" {
 			t.Errorf("a table made later: %v, %s", err, definitions(all))
 		}
-	}, testdb.WithFast())
+	})
 }
 
 // TestSequences are moved by row events, and are no tables of the run.
@@ -132,6 +132,6 @@ func TestSequences(t *testing.T) {
 			cfg := src.config(start, src.tables(t, "a"))
 			cfg.Ignore = func(n table.Name) bool { return n.Table == "old" }
 			wantChanges(t, read(t, cfg, src.here(t)), "insert t()(2)")
-		}, testdb.WithFast())
+		})
 	}
 }

@@ -32,6 +32,7 @@ func TestFingerprint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		reset(t, src) // to low numbers of files
 		src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY)", "FLUSH BINARY LOGS", "INSERT INTO a.t VALUES (1)")
 		start := src.here(t)
 		src.exec(t, "INSERT INTO a.t VALUES (2)", "INSERT INTO a.t VALUES (3)")
@@ -60,7 +61,7 @@ func TestFingerprint(t *testing.T) {
 
 		reset(t, src)
 		again(t, src, cfg, start, want)
-	}, testdb.WithFast())
+	})
 }
 
 // again lets the server write a file of the old name that is longer than the
@@ -118,5 +119,5 @@ func TestOtherServer(t *testing.T) {
 		if !errors.As(err, &other) || other.Recorded != "another" || mysqlconn.IsConnectionLost(err) {
 			t.Errorf("another server: %v", err)
 		}
-	}, testdb.WithFast())
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,20 +27,74 @@ const limit = 90 * time.Second
 var errDone = errors.New("the test has seen enough")
 
 // everyKind runs a test on each kind of server.
-func everyKind(t *testing.T, test func(t *testing.T, src *source), opts ...testdb.Option) {
+func everyKind(t *testing.T, test func(t *testing.T, src *source)) {
 	for _, kind := range servers.Kinds() {
-		onKind(t, kind, test, opts...)
+		onKind(t, kind, test)
 	}
 }
 
 // bothFamilies is everyKind where the kind of position does not matter.
-func bothFamilies(t *testing.T, test func(t *testing.T, src *source), opts ...testdb.Option) {
-	onKind(t, servers.MySQL, test, opts...)
-	onKind(t, servers.MariaDB118, test, opts...)
+func bothFamilies(t *testing.T, test func(t *testing.T, src *source)) {
+	onKind(t, servers.MySQL, test)
+	onKind(t, servers.MariaDB118, test)
 }
 
-func onKind(t *testing.T, kind servers.Kind, test func(t *testing.T, src *source), opts ...testdb.Option) {
-	t.Run(string(kind), func(t *testing.T) { test(t, newSource(t, kind, opts...)) })
+func onKind(t *testing.T, kind servers.Kind, test func(t *testing.T, src *source)) {
+	t.Run(string(kind), func(t *testing.T) { test(t, newSource(t, kind)) })
+}
+
+// long tells whether the series run in full length.
+var long = os.Getenv("COPYDB_TEST_LONG") == "1"
+
+// times returns the number for the run of the tests that this is.
+func times(short, full int) int {
+	if long {
+		return full
+	}
+	return short
+}
+
+// shared are the servers of the tests, one of each kind that is asked for:
+// starting one takes seconds.
+var shared pool
+
+type pool struct {
+	byKind map[servers.Kind]*servers.Server
+}
+
+func (p *pool) server(t *testing.T, kind servers.Kind) *servers.Server {
+	t.Helper()
+	srv := p.byKind[kind]
+	if srv == nil {
+		var err error
+		srv, err = servers.Start(context.Background(), servers.Options{Kind: kind, BinlogSize: servers.ScenarioBinlog, Fast: true,
+			ExtraArgs: []string{"--binlog-row-event-max-size=256"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.byKind == nil {
+			p.byKind = map[servers.Kind]*servers.Server{}
+		}
+		p.byKind[kind] = srv
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of %s on %s:\n%s", srv.Kind, srv.Addr(), srv.Log())
+		}
+	})
+	return srv
+}
+
+func (p *pool) close() {
+	for _, srv := range p.byKind {
+		_ = srv.Close() // nothing is lost with what is left
+	}
+}
+
+// wipe leaves a server without databases of a test before.
+func wipe(t *testing.T, srv *servers.Server) {
+	t.Helper()
+	testdb.Exec(t, srv, "SET GLOBAL general_log=OFF; TRUNCATE mysql.general_log; SET foreign_key_checks=0; DROP DATABASE IF EXISTS a; DROP DATABASE IF EXISTS b")
 }
 
 // source is a server whose log is read.
@@ -51,7 +106,8 @@ type source struct {
 
 func newSource(t *testing.T, kind servers.Kind, opts ...testdb.Option) *source {
 	t.Helper()
-	srv := testdb.One(t, kind, opts...)
+	srv := shared.server(t, kind)
+	wipe(t, srv)
 	return &source{Server: srv, conn: connection(t, srv, srv.Port), version: versionOf(t, srv)}
 }
 
@@ -71,7 +127,7 @@ func connection(t *testing.T, srv *servers.Server, port int) *mysqlconn.Server {
 		t.Fatal(err)
 	}
 	c, err := mysqlconn.New(mysqlconn.Config{Name: "source", Host: srv.Host, Port: port, User: srv.RootUser, TLS: tls, TLSFallback: fallback,
-		ConnectTimeout: 10 * time.Second, NetworkTimeout: 10 * time.Second, RunID: "streamertest"})
+		ConnectTimeout: 10 * time.Second, NetworkTimeout: 10 * time.Second, RunID: fmt.Sprintf("streamertest%d", lastRun.Add(1))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +214,9 @@ func (s *source) tables(t *testing.T, databases ...string) map[table.Name]*Table
 	return out
 }
 
-var lastID atomic.Uint32
+// lastRun tells the named locks of tests apart: a dump that has ended may keep
+// its own for a while.
+var lastID, lastRun atomic.Uint32
 
 // config is what a stream of a test has in common with others.
 func (s *source) config(start state.Position, tables map[table.Name]*TableSpec) Config {

@@ -17,7 +17,16 @@ import (
 
 var everyMariaDB = []servers.Kind{servers.MariaDB1011, servers.MariaDB118}
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(closing{m}) }
+
+// closing ends the shared servers before goroutines are looked for.
+type closing struct{ *testing.M }
+
+// Run runs the tests.
+func (c closing) Run() int {
+	defer shared.close()
+	return c.M.Run()
+}
 
 // idle runs a stream until it has seen an event, then calls during, and returns
 // the stream's error and how long it took from there.
@@ -52,7 +61,11 @@ func idle(t *testing.T, cfg Config, during func(cancel context.CancelFunc)) (tim
 }
 
 func TestConnectionLost(t *testing.T) {
-	everyKind(t, func(t *testing.T, src *source) {
+	kinds := bothFamilies
+	if long {
+		kinds = everyKind
+	}
+	kinds(t, func(t *testing.T, src *source) {
 		before := goleak.IgnoreCurrent()
 		src.exec(t, "SET GLOBAL log_output='TABLE'", "SET GLOBAL general_log=ON")
 		src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY)")
@@ -91,7 +104,7 @@ func TestConnectionLost(t *testing.T) {
 			t.Errorf("%s sessions were killed, the test did one", n)
 		}
 		goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
-	}, testdb.WithFast())
+	})
 }
 
 func hangs(t *testing.T, src *source, cfg Config) {
@@ -172,7 +185,7 @@ func TestIdleMoves(t *testing.T) {
 		if c, ok := position.Compare(last.End, end); !ok || c < 0 || len(describe(all)) != 0 || !last.CommittedAt.IsZero() {
 			t.Errorf("%+v, want at least %v", last, end) // MariaDB writes a checkpoint later
 		}
-	}, testdb.WithFast())
+	})
 }
 
 func TestRefused(t *testing.T) {
@@ -217,7 +230,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("unknown gtid: %v", err)
 			}
 		}
-	}, testdb.WithFast())
+	})
 }
 
 func takesOver(t *testing.T, cfg Config) {

@@ -13,7 +13,7 @@ import (
 func TestRollbackTo(t *testing.T) {
 	// With GTIDs MySQL does not mix engines in a transaction.
 	for _, kind := range []servers.Kind{servers.MySQLNoGTID, servers.MariaDB1011, servers.MariaDB118} {
-		onKind(t, kind, testRollbackTo, testdb.WithFast())
+		onKind(t, kind, testRollbackTo)
 	}
 }
 
@@ -80,5 +80,5 @@ func TestLargeTransactions(t *testing.T) {
 		if n := len(describe(read(t, cfg, src.here(t)))); n != 1 {
 			t.Errorf("%d changes", n)
 		}
-	}, testdb.WithFast())
+	})
 }

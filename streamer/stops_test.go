@@ -63,7 +63,7 @@ func TestStops(t *testing.T) {
 				stops(t, src, tables, s, place(script, "a"))
 			})
 		}
-	}, testdb.WithFast())
+	})
 }
 
 func place(script, db string) string {
@@ -174,5 +174,5 @@ func TestStructureChanged(t *testing.T) {
 				wantChanges(t, all, "insert t()(1,NULL,3)")
 			})
 		}
-	}, testdb.WithFast())
+	})
 }

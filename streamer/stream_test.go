@@ -2,8 +2,6 @@ package streamer
 
 import (
 	"testing"
-
-	"github.com/copydb/copydb/internal/testdb"
 )
 
 func TestChangesAndBoundaries(t *testing.T) {
@@ -19,5 +17,5 @@ func TestChangesAndBoundaries(t *testing.T) {
 		if last != end {
 			t.Errorf("ends at %+v, the log at %+v", last, end)
 		}
-	}, testdb.WithFast())
+	})
 }

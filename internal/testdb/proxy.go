@@ -10,11 +10,11 @@ import (
 
 // Relay is a TCP proxy that breaks on purpose.
 type Relay struct {
-	target   string
 	listener net.Listener
 	wait     sync.WaitGroup
 
 	mu     sync.Mutex
+	target string
 	closed bool
 	gate   chan struct{} // closed while bytes may pass
 	conns  map[net.Conn]bool
@@ -60,6 +60,20 @@ func (r *Relay) Resume() {
 	}
 }
 
+// Redirect sends connections that are made from now on to another address.
+// Those that are there stay.
+func (r *Relay) Redirect(addr string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.target = addr
+}
+
+func (r *Relay) address() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.target
+}
+
 // CutAll closes all connections on both sides, without what is held back. New
 // ones are accepted.
 func (r *Relay) CutAll() {
@@ -98,7 +112,7 @@ func (r *Relay) accept() {
 }
 
 func (r *Relay) serve(client net.Conn) {
-	server, err := net.Dial("tcp", r.target)
+	server, err := net.Dial("tcp", r.address())
 	if err != nil {
 		_ = client.Close()
 		return
