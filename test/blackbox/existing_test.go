@@ -190,3 +190,35 @@ func TestExistingTablesRecreated(t *testing.T) {
 		requireSame(t, m)
 	}, families...)
 }
+
+// TestLeftoversAreTold: an unfinished run of the same and of other tables, and
+// its sessions, before a fresh run begins.
+func TestLeftoversAreTold(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		m := existing(t, kind, "error")
+		testdb.Exec(t, m.Source, "CREATE DATABASE other; CREATE TABLE other.t (id INT PRIMARY KEY)")
+		m.Hold(harness.HoldStartTaken)
+		p := m.Start()
+		m.WaitReached(p, harness.HoldStartTaken)
+		told := func(include string, want ...string) {
+			t.Helper()
+			c := m.Config()
+			c.Include, c.Build = []string{include}, harness.Release
+			check := harness.New(t, m.Source, m.Target, c)
+			check.Grant()
+			said := check.Command().Start(t, "check", "--config", check.ConfigPath)
+			said.RequireExit(harness.RunTimeout, 0, 3)
+			for _, w := range want {
+				if !strings.Contains(said.Stdout(), w) {
+					t.Errorf("%s: %q is not said", include, w)
+				}
+			}
+		}
+		told("shop.*", "unfinished_run", "is refused", "open_sessions")
+		told("other.*", "unfinished_run", "not selected here")
+		p.Kill9()
+		m.Release(harness.HoldStartTaken)
+		m.RequireResume()
+		requireSame(t, m)
+	}, families...)
+}
