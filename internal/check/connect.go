@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
-	"github.com/go-sql-driver/mysql"
 )
 
 // sessionSetup keeps a look at a table from waiting behind a schema change.
@@ -116,7 +115,7 @@ func whyNotTLS(cfg mysqlconn.Config, err error) (message, fix string) {
 		return "the server's certificate is out of date: " + cause(err), "renew the certificate on the server, and look at the clocks" + anyway
 	case errors.As(err, &authority):
 		return "the server's certificate is signed by an unknown authority", "set {side}.tls.ca to the file of the authority that signed it" + anyway
-	case client && (strings.Contains(err.Error(), "remote error: tls: ") || errors.Is(err, mysql.ErrInvalidConn)):
+	case client && (strings.Contains(err.Error(), "remote error: tls: ") || mysqlconn.IsCutOff(err)):
 		return "the server ended the connection, perhaps because it does not accept the client's certificate",
 			"check {side}.tls.cert and {side}.tls.key: an authority in the server's ssl_ca must have signed them, and they must not have expired"
 	case strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: "):

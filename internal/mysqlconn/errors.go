@@ -75,6 +75,11 @@ func IsAccessDenied(err error) bool {
 // IsWithoutTLS reports a server that offers no encryption where it is wanted.
 func IsWithoutTLS(err error) bool { return errors.Is(err, mysql.ErrNoTLS) }
 
+// IsCutOff reports a connection that the server ended without a word, as servers
+// do with a client's certificate that they do not accept: TLS 1.3 tells of it
+// only after the handshake.
+func IsCutOff(err error) bool { return errors.Is(err, mysql.ErrInvalidConn) }
+
 // IsTableGone reports a table, view or database that is not there.
 func IsTableGone(err error) bool { return isNumber(err, 1146, 1049, 1051, 1109) }
 

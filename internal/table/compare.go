@@ -219,7 +219,7 @@ func (c *comparison) definition(w *Column, text string) string {
 	if !c.explicit || w.Collation == "" || !strings.HasPrefix(text, start) || strings.HasPrefix(text[len(start):], " CHARACTER SET ") {
 		return text
 	}
-	return start + " CHARACTER SET " + w.Charset + " COLLATE " + w.Collation + withoutCollation("`" + text[len(start):])[1:]
+	return start + " CHARACTER SET " + w.Charset + " COLLATE " + w.Collation + withoutCollation(text)[len(start):]
 }
 
 var tableCharset = regexp.MustCompile(`CHARSET=\w+( COLLATE=\w+)?`)
