@@ -77,8 +77,16 @@ func IsWithoutTLS(err error) bool { return errors.Is(err, mysql.ErrNoTLS) }
 
 // IsCutOff reports a connection that the server ended without a word, as servers
 // do with a client's certificate that they do not accept: TLS 1.3 tells of it
-// only after the handshake.
-func IsCutOff(err error) bool { return errors.Is(err, mysql.ErrInvalidConn) }
+// only after the handshake, when what we send may already meet a closed
+// connection.
+func IsCutOff(err error) bool {
+	for _, cut := range []error{mysql.ErrInvalidConn, driver.ErrBadConn, io.EOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, cut) {
+			return true
+		}
+	}
+	return false
+}
 
 // IsTableGone reports a table, view or database that is not there.
 func IsTableGone(err error) bool { return isNumber(err, 1146, 1049, 1051, 1109) }
