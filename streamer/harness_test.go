@@ -104,7 +104,7 @@ type source struct {
 	version mysqlconn.Version
 }
 
-func newSource(t *testing.T, kind servers.Kind, opts ...testdb.Option) *source {
+func newSource(t *testing.T, kind servers.Kind) *source {
 	t.Helper()
 	srv := shared.server(t, kind)
 	wipe(t, srv)
