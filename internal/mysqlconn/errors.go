@@ -52,6 +52,17 @@ func isNumber(err error, numbers ...uint16) bool {
 			return true
 		}
 	}
+	return wroteNothing(err)
+}
+
+// wroteNothing reports the driver's error for a connection that was found closed
+// before anything was written to it. The driver does not export it.
+func wroteNothing(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if err.Error() == "bad connection" {
+			return true
+		}
+	}
 	return false
 }
 
@@ -117,5 +128,5 @@ func IsConnectionLost(err error) bool {
 		}
 	}
 	var ne net.Error
-	return errors.As(err, &ne)
+	return errors.As(err, &ne) || wroteNothing(err)
 }
