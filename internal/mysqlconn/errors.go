@@ -52,7 +52,7 @@ func isNumber(err error, numbers ...uint16) bool {
 			return true
 		}
 	}
-	return wroteNothing(err)
+	return false
 }
 
 // wroteNothing reports the driver's error for a connection that was found closed
@@ -96,7 +96,7 @@ func IsCutOff(err error) bool {
 			return true
 		}
 	}
-	return false
+	return wroteNothing(err)
 }
 
 // IsTableGone reports a table, view or database that is not there.
