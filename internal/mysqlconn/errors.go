@@ -96,15 +96,16 @@ func IsCutOff(err error) bool {
 			return true
 		}
 	}
-	return wroteNothing(err)
+	return false
 }
 
 // IsTableGone reports a table, view or database that is not there.
 func IsTableGone(err error) bool { return isNumber(err, 1146, 1049, 1051, 1109) }
 
-// IsTableChanged reports that a snapshot is older than the definition of a
-// table it reads (1412).
-func IsTableChanged(err error) bool { return isNumber(err, 1412) }
+// IsTableChanged reports that a table is not the one that a query was made for:
+// the snapshot is older than its definition (1412), or it has lost a column
+// (1054) or an index (1176).
+func IsTableChanged(err error) bool { return isNumber(err, 1412, 1054, 1176) }
 
 // IsConnectionLost reports that the connection is gone, or that the server ends
 // or refuses sessions for a while (too many connections, shutdown, a killed
