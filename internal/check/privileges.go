@@ -68,7 +68,11 @@ func Grants(in *Input) (source, target []string) {
 	}
 	databases := in.databaseNames()
 	for _, db := range databases {
-		source = append(source, grant([]string{"SELECT"}, scopeOf(&f.Source, db), account))
+		read := []string{"SELECT"}
+		if in.mayLock(db) {
+			read = append(read, "LOCK TABLES")
+		}
+		source = append(source, grant(read, scopeOf(&f.Source, db), account))
 	}
 	account = accountOf(&f.Target, in.Target)
 	if databases[0] != "" {
@@ -81,6 +85,26 @@ func Grants(in *Input) (source, target []string) {
 		target = append(target, grant([]string{logBinPrivilege(f.Target.Identity.Version)}, "*.*", account))
 	}
 	return source, target
+}
+
+// mayLock reports whether the copy may have to lock a table of a database for an
+// instant: on MySQL, where one has no usable key, or where its tables cannot be
+// seen yet.
+func (in *Input) mayLock(db string) bool {
+	if !in.AllowLocks || in.Facts.Source.Identity.Version.Flavor == mysqlconn.MariaDB {
+		return false
+	}
+	seen := false
+	for _, t := range in.Facts.Tables {
+		if t.Database != db && db != "" {
+			continue
+		}
+		if t.UsableKey() == nil {
+			return true
+		}
+		seen = true
+	}
+	return !seen
 }
 
 // databaseNames returns the selected databases; "" alone stands for all.

@@ -204,7 +204,7 @@ func variants(t *testing.T) []*Input {
 			t.Fatal(err)
 		}
 		facts := ServerFacts{Identity: mysqlconn.Identity{Version: version}, Account: "'copydb'@'%'", Variables: map[string]string{"gtid_mode": v.gtid}}
-		out = append(out, &Input{Literal: []table.Name{{Database: "shop"}}, Facts: Facts{Source: facts, Target: facts}})
+		out = append(out, &Input{AllowLocks: true, Literal: []table.Name{{Database: "shop"}}, Facts: Facts{Source: facts, Target: facts}})
 	}
 	return out
 }

@@ -32,15 +32,36 @@ func checkKeys(_ context.Context, r *runner) error {
 func (r *runner) exactTable(t *table.Table, why string) {
 	const fix = "a primary key on the source would make its copy and its catch-up cheaper"
 	rung := r.in.Facts.Rung
-	switch locks := rung == RungFlush || rung == RungFileStart; {
-	case locks && !r.in.AllowLocks:
-		r.fail("exact_lock", t.String(), fmt.Sprintf("table %s needs LOCK TABLES … READ for an instant, since %s, and source.allow_locks is false", t, why),
-			"set source.allow_locks to true, turn GTIDs on at the source, add a primary key, or exclude the table")
-	case locks:
-		r.info("exact_table", t.String(), fmt.Sprintf("table %s is read in one snapshot, which blocks DDL on it, after LOCK TABLES … READ for an instant, since %s", t, why), fix)
-	default:
-		r.info("exact_table", t.String(), fmt.Sprintf("table %s is read in one snapshot, which blocks DDL on it, since %s", t, why), fix)
+	always := rung == RungFlush || rung == RungFileStart
+	if rung != RungMariaDB { // whose snapshots say their own position
+		lacks := r.source.grantsKnown && !r.source.grants.on(t.Database, "LOCK TABLES")
+		if lacks || !r.in.AllowLocks {
+			r.cannotLock(t, why, always, lacks)
+			return
+		}
 	}
+	how := "is read in one snapshot, which blocks DDL on it"
+	if always {
+		how += ", after LOCK TABLES … READ for an instant"
+	}
+	r.info("exact_table", t.String(), fmt.Sprintf("table %s %s, since %s", t, how, why), fix)
+}
+
+// cannotLock tells that a table may not be locked for the instant that its exact
+// position takes. With GTIDs the lock is needed only if the source is never
+// quiet for a moment.
+func (r *runner) cannotLock(t *table.Table, why string, always, lacks bool) {
+	cause, fix := "source.allow_locks is false", "set source.allow_locks to true"
+	if lacks {
+		cause = "the source account lacks LOCK TABLES"
+		fix = grant([]string{"LOCK TABLES"}, scopeOf(&r.in.Facts.Source, t.Database), r.source.facts.Account)
+	}
+	if always {
+		r.fail("exact_lock", t.String(), fmt.Sprintf("table %s needs LOCK TABLES … READ for an instant, since %s, and %s", t, why, cause),
+			fix+", turn GTIDs on at the source, add a primary key, or exclude the table")
+		return
+	}
+	r.warn("exact_lock", t.String(), fmt.Sprintf("table %s, since %s, needs a moment in which nothing is committed on the source, or LOCK TABLES … READ for an instant, and %s", t, why, cause), fix)
 }
 
 // checkColumns refuses columns whose row events cannot be decoded.
