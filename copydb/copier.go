@@ -230,12 +230,9 @@ func (c *copier) cut(ctx context.Context, reader *dumper.Reader, p *piece) (*pie
 		}
 		c.r.change(func(st *state.State) {
 			tr := c.r.tables[p.table.name]
-			// What is committed of the first part may lie behind what is read.
 			if committed, ok := tr.segments[first.Number]; ok {
 				committed.Until = first.Until
 				first = committed
-			} else {
-				first = progress.Range{Number: first.Number, After: first.After, Until: first.Until}
 			}
 			tr.segments[first.Number], tr.segments[part.Number] = first, part
 			c.r.note(&st.Tables[tr.index], tr)

@@ -97,8 +97,8 @@ func (s *Segment) Cuttable() bool { return s.Rest() >= cutFloor() }
 
 // Cut gives the upper half of what is not read yet to a new segment of that
 // number, or returns nil where too little is left. It goes by counting keys in
-// the index, so skew does not matter. keep is called with both parts before
-// either is read on; it has to make the cut durable.
+// the index, so skew does not matter. keep is called with the bounds of both
+// parts before either is read on; it has to make the cut durable.
 func (r *Reader) Cut(ctx context.Context, job *Job, s *Segment, number int, keep func(first, part progress.Range) error) (*Segment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +116,8 @@ func (r *Reader) Cut(ctx context.Context, job *Job, s *Segment, number int, keep
 			s.setRest(skip)
 			continue
 		}
-		first, part := s.read, progress.Range{Number: number, After: at, Until: s.read.Until}
-		first.Until = at
+		first := progress.Range{Number: s.read.Number, After: s.read.After, Until: at}
+		part := progress.Range{Number: number, After: at, Until: s.read.Until}
 		if err := keep(first, part); err != nil {
 			return nil, err
 		}

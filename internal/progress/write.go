@@ -36,9 +36,11 @@ func (s *Store) RangeSQL(n table.Name, r Range) string {
 }
 
 // SplitSQL are the statements that cut a segment in two: first keeps its number
-// and gets a new Until, part is the rest. They run in one transaction.
+// and gets a new Until, part is the rest. They run in one transaction. How much
+// of first is copied is left to RangeSQL: what the cutter knows was read, and may
+// not be committed.
 func (s *Store) SplitSQL(n table.Name, first, part Range) []string {
-	q := s.insertRange(n, first)
+	q := s.insertRange(n, Range{Number: first.Number, After: first.After, Until: first.Until})
 	q = table.AppendHex(append(q, " ON DUPLICATE KEY UPDATE range_until = "...), blob(first.Until))
 	return []string{string(q), string(s.insertRange(n, part))}
 }
