@@ -13,7 +13,7 @@ func (c *Column) SelectExpression() string {
 	q := Quote(c.Name)
 	switch c.Kind {
 	case Float:
-		return q + "+0e0"
+		return q + "*1e0" // a sum loses the sign of zero
 	case Enum, Set:
 		return "CAST(" + q + " AS UNSIGNED)"
 	}
