@@ -239,6 +239,9 @@ func (c *copier) cut(ctx context.Context, reader *dumper.Reader, p *piece) (*pie
 		})
 		return nil
 	})
+	if ctx.Err() == nil && isLockedOut(err) {
+		return nil, nil // its reader meets the same lock
+	}
 	if err != nil || seg == nil {
 		return nil, err
 	}

@@ -146,11 +146,8 @@ func (r *Reader) openExact(ctx context.Context, job *Job) (at state.Position, se
 	}
 	t := job.Layout.Table
 	err = r.session.Query(ctx, "SELECT 1 FROM "+t.Quoted()+" LIMIT 0", func([][]byte) error { return nil })
-	if mysqlconn.IsTableChanged(err) || mysqlconn.IsTableGone(err) {
-		return at, seen, &ChangedError{t.FullName(), err.Error()}
-	}
 	if err != nil {
-		return at, seen, err
+		return at, seen, &ReadError{Table: t.String(), Err: asChanged(job, err)}
 	}
 	text, err := table.ShowCreate(ctx, r.session, t.FullName())
 	if err != nil {

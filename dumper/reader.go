@@ -172,7 +172,7 @@ type ReadError struct {
 }
 
 // Error names the table.
-func (e *ReadError) Error() string { return fmt.Sprintf("read chunk of %s: %v", e.Table, e.Err) }
+func (e *ReadError) Error() string { return fmt.Sprintf("read %s: %v", e.Table, e.Err) }
 
 // Unwrap returns the cause.
 func (e *ReadError) Unwrap() error { return e.Err }
@@ -211,10 +211,8 @@ func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, s *Segme
 		// chunk.
 		r.Close()
 		return end, nil, nil
-	case mysqlconn.IsTableChanged(err), mysqlconn.IsTableGone(err):
-		return nil, nil, &ChangedError{job.Layout.Table.FullName(), err.Error()}
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, asChanged(job, err)
 	}
 	if seen, err = r.look(ctx, job, first, len(end) == 0); err != nil {
 		return nil, nil, err
@@ -224,6 +222,15 @@ func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, s *Segme
 	}
 	r.used = time.Now()
 	return end, seen, nil
+}
+
+// asChanged makes a *ChangedError of one that says that the table is not the one
+// that is read.
+func asChanged(job *Job, err error) error {
+	if mysqlconn.IsTableChanged(err) || mysqlconn.IsTableGone(err) {
+		return &ChangedError{job.Layout.Table.FullName(), err.Error()}
+	}
+	return err
 }
 
 // look compares the table with what it was at its start position, while the

@@ -110,7 +110,7 @@ func (r *Reader) Cut(ctx context.Context, job *Job, s *Segment, number int, keep
 		at, err := r.keyAfter(ctx, job, q.keyText(s.after(), s.read.Until, skip))
 		if err != nil {
 			r.Close()
-			return nil, fmt.Errorf("look for the middle of what is left of %s: %w", job.Layout.Table, err)
+			return nil, &ReadError{Table: job.Layout.Table.String(), Err: fmt.Errorf("look for the middle of what is left: %w", asChanged(job, err))}
 		}
 		if at == nil {
 			s.setRest(skip)
