@@ -40,15 +40,21 @@ func (e *exactly) take(tx *streamer.Transaction) progress.Marker {
 	}
 	tx.Changes = kept
 	if !tx.Partial {
+		if sameGroup(e.done, tx) {
+			e.done = progress.Marker{} // all of it is there now
+		}
 		e.now = progress.Marker{}
 	}
 	return e.marker()
 }
 
-// marker is what the target must know once everything taken is committed.
+// marker is what the target must know once everything taken is committed. That
+// is never less than it knew when the stream began: until the transaction that
+// it has a part of is read as far again, a second kill would else have the rest
+// of that part applied twice.
 func (e *exactly) marker() progress.Marker {
-	if e.now.Done == 0 {
-		return progress.Marker{}
+	if e.now.Done == 0 || e.now.Done < e.done.Done && sameGroup(e.done, &streamer.Transaction{Start: e.now.Start, GTID: e.now.GTID}) {
+		return e.done
 	}
 	return e.now
 }
