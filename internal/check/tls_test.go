@@ -1,6 +1,10 @@
 package check
 
 import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,5 +100,21 @@ func tryTLS(t *testing.T, srv *servers.Server, user string, enc mysqlconn.TLS, s
 	row, err := raw.QueryRow(t.Context(), "SHOW SESSION STATUS LIKE 'Ssl_cipher'")
 	if err != nil || len(row) != 2 || (len(row[1]) > 0) != (enc.Mode != "disabled") {
 		t.Errorf("cipher %q with mode %s: %v", row, enc.Mode, err)
+	}
+}
+
+// TestCutOff: a server that ends the connection before a word is sent is known
+// as lost, and blamed on the certificate only where there is one.
+func TestCutOff(t *testing.T) {
+	err := fmt.Errorf("connect: %w", &mysqlconn.LostError{Server: "source", Err: errors.New("bad connection")})
+	if !mysqlconn.IsConnectionLost(err) || mysqlconn.IsAccessDenied(err) || mysqlconn.IsTableGone(err) {
+		t.Error("the error is not known as a lost connection alone")
+	}
+	with := mysqlconn.Config{TLS: &tls.Config{Certificates: []tls.Certificate{{}}}}
+	for _, cfg := range []mysqlconn.Config{with, {}} {
+		message, _ := whyRefused(cfg, err)
+		if strings.Contains(message, "client's certificate") != (cfg.TLS != nil) {
+			t.Errorf("certificate %v: %s", cfg.TLS != nil, message)
+		}
 	}
 }

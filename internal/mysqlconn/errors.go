@@ -96,7 +96,7 @@ func IsCutOff(err error) bool {
 			return true
 		}
 	}
-	return false
+	return wroteNothing(err)
 }
 
 // IsTableGone reports a table, view or database that is not there.
