@@ -269,7 +269,10 @@ func (r *run) stateError(err error) error {
 	if !errors.As(err, &fe) {
 		return err
 	}
-	e := &Error{Code: ExitState, Where: fe.Path, Message: fe.Detail, Next: fe.Next}
+	e := &Error{Code: ExitState, Where: fe.Path, Message: "the state file " + fe.Detail, Next: fe.Next}
+	if errors.Is(err, state.ErrSchemas) {
+		e.Message = "the file of structures " + fe.Detail
+	}
 	switch {
 	case e.Next != "":
 	case errors.Is(err, state.ErrMissing):

@@ -18,7 +18,7 @@ func (p *program) checkCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	p.configFlags(f)
-	p.resumeFlag(f)
+	p.resumeFlag(f, "look whether a run would go on from the state `FILE`, which is only read")
 	p.jsonFlag(f)
 	f.BoolVar(&p.flags.printGrants, "print-grants", false, "print the statements that give the users what a run needs")
 	f.StringVar(&p.flags.junit, "junit", "", "write the findings to `FILE` in JUnit's form, too")

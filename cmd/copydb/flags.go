@@ -71,15 +71,15 @@ func (p *program) jsonFlag(f *pflag.FlagSet) {
 	f.BoolVar(&p.flags.json, "json", false, "write JSON to stdout, one record per line")
 }
 
-func (p *program) resumeFlag(f *pflag.FlagSet) {
-	f.StringVar(&p.flags.resumeState, "resume-state", "", "go on from the state `FILE`, and keep writing to it")
+func (p *program) resumeFlag(f *pflag.FlagSet, usage string) {
+	f.StringVar(&p.flags.resumeState, "resume-state", "", usage)
 }
 
 func (p *program) runFlags(f *pflag.FlagSet) {
 	p.stateFlag(f, "`FILE` that a fresh run writes its state to (default: state in the configuration)")
-	p.resumeFlag(f)
+	p.resumeFlag(f, "go on from the state `FILE`, and keep writing to it")
 	f.BoolVar(&p.flags.resumeIfPresent, "resume-if-present", false, "go on if the state file is there, else begin")
-	f.BoolVar(&p.flags.startOver, "start-over", false, "move the state away and begin again")
+	f.BoolVar(&p.flags.startOver, "start-over", false, "begin again: move the state away, drop the tables that the run before made, copy anew")
 	f.BoolVar(&p.flags.dryRun, "dry-run", false, "connect, check and print the plan; write nothing")
 	f.StringVar(&p.flags.until, "until", "", "where catch-up ends: caught_up, never, gtid:SET or file:NAME:POS")
 	f.DurationVar(&p.flags.deadline, "deadline", 0, "the process has ended after this `DURATION`; a resume goes on")

@@ -34,7 +34,7 @@ func (p *program) askPasswords(loaded *config.Loaded) error {
 		if at == "" {
 			at = side.server.Socket
 		}
-		fmt.Fprintf(p.console, "Password of %s on the %s (%s): ", side.server.User, side.name, at)
+		fmt.Fprintf(p.console, "Password of %s on the %s (%s); Enter for none: ", side.server.User, side.name, at)
 		password, err := p.readPassword(tty)
 		fmt.Fprintln(p.console)
 		if err != nil {

@@ -30,7 +30,12 @@ Every flag has an environment variable: --resume-state is COPYDB_RESUME_STATE.`,
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: func(*cobra.Command, []string) error { return root.Help() }})
+	root.SetHelpCommand(&cobra.Command{Use: "help", Short: "Print this help, or that of a command", Hidden: true, RunE: func(_ *cobra.Command, args []string) error {
+		if cmd, _, err := root.Find(args); err == nil {
+			return cmd.Help()
+		}
+		return root.Help()
+	}})
 	p.logFlags(root.PersistentFlags())
 	p.configFlags(root.Flags())
 	p.runFlags(root.Flags())

@@ -59,13 +59,13 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // flagError rewords what the flag library refuses, without the value, which may
 // be a password (-pSECRET is a habit of MySQL's users).
-func flagError(_ *cobra.Command, err error) error {
+func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var noValue *pflag.ValueRequiredError
 	var badValue *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
-		return usagef("unknown flag --%s", safeFlag(unknown.GetSpecifiedName()))
+		return usagef("unknown flag --%s; %s --help lists them", safeFlag(unknown.GetSpecifiedName()), cmd.CommandPath())
 	case errors.As(err, &unknown):
 		return usagef("unknown flag -%.1s; flags have long names: --config, --source, …", unknown.GetSpecifiedName())
 	case errors.As(err, &noValue):
