@@ -74,6 +74,11 @@ func newStatus(path string, s *state.State) status {
 
 func statusText(path string, s *state.State) string {
 	st := newStatus(path, s)
+	var rowsCopied, bytesCopied int64 // also of a run that goes on
+	for _, t := range s.Tables {
+		rowsCopied += t.Rows
+		bytesCopied += t.Bytes
+	}
 	rows := [][]string{
 		{"state", path},
 		{"migration", s.MigrationID},
@@ -81,7 +86,8 @@ func statusText(path string, s *state.State) string {
 		{"saved", st.UpdatedAt.Format(time.RFC3339)},
 		{"phase", string(st.Phase)},
 		{"tables", tablesByStatus(st)},
-		{"moved", strings.Join([]string{plural(st.Rows, "row"), size(st.Bytes), plural(st.Transactions, "transaction")}, ", ")},
+		{"copied", plural(rowsCopied, "row") + ", " + size(bytesCopied)},
+		{"runs that ended", strings.Join([]string{plural(st.Rows, "row"), size(st.Bytes), plural(st.Transactions, "transaction")}, ", ")},
 	}
 	for _, s := range s.Sources {
 		rows = append(rows, []string{"source", serverText(s.Server)})
