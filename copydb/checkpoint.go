@@ -68,8 +68,6 @@ func (r *run) withReports(ctx context.Context, fn func(context.Context) error) e
 	g.Go("keep-alive of the hold", func() error {
 		// It holds the named locks and may have nothing to do for hours.
 		return r.every(ctx, done, time.Minute, func() error {
-			r.holdMu.Lock()
-			defer r.holdMu.Unlock()
 			_, err := r.hold.Exec(ctx, "DO 1")
 			return err
 		})

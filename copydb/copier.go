@@ -8,6 +8,7 @@ import (
 	"github.com/copydb/copydb/dumper"
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
@@ -320,8 +321,14 @@ func (c *copier) begun(n table.Name, at state.Position, seen dumper.Seen) error 
 	})
 }
 
+// behind reports whether p lies before q, or cannot be compared with it.
+func behind(p, q state.Position) bool {
+	c, ok := position.Compare(p, q)
+	return !ok || c < 0
+}
+
 // seen notes what was true under the table's metadata lock: at its first chunk,
-// and at the latest chunk that ended a segment.
+// and at the latest chunk that ended a segment, whichever worker says it first.
 func (c *copier) seen(n table.Name, seen dumper.Seen, first, last bool) error {
 	c.r.mu.Lock()
 	t := c.r.st.Tables[c.r.tables[n].index]
@@ -340,7 +347,7 @@ func (c *copier) seen(n table.Name, seen dumper.Seen, first, last bool) error {
 		if t.TableID == "" {
 			t.TableID = seen.TableID
 		}
-		if last {
+		if last && (t.LastChunk == nil || behind(*t.LastChunk, seen.Position)) {
 			t.LastChunk = &seen.Position
 		}
 	})

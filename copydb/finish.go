@@ -46,10 +46,7 @@ func (r *run) carryCounters(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.holdMu.Lock()
-		err = raiseCounter(ctx, r.hold, t, want)
-		r.holdMu.Unlock()
-		if err != nil {
+		if err := raiseCounter(ctx, r.hold, t, want); err != nil {
 			return err
 		}
 	}

@@ -73,9 +73,6 @@ func (r *run) takeHold(ctx context.Context) (err error) {
 	if err := r.restartVolatile(ctx, rec); err != nil {
 		return err
 	}
-	if err := r.restartExact(ctx); err != nil {
-		return err
-	}
 	return r.checkSource(ctx)
 }
 
@@ -258,7 +255,7 @@ func (r *run) takeTables(rec *progress.Record) error {
 			continue
 		}
 		st.Tables[i] = state.Table{Database: st.Tables[i].Database, Table: st.Tables[i].Table,
-			Status: state.TablePending, Class: state.ClassConverging}
+			Status: state.TablePending, Class: st.Tables[i].Class}
 	}
 	for _, t := range known {
 		st.Tables = append(st.Tables, t)
@@ -371,7 +368,7 @@ func (r *run) restartVolatile(ctx context.Context, rec *progress.Record) error {
 }
 
 // restartExact has exact tables copied again whose one snapshot was not read to
-// its end.
+// its end, by a run that died or because another table has to begin again.
 func (r *run) restartExact(ctx context.Context) error {
 	for n, tr := range r.tables {
 		if tr.structure == nil || tr.structure.UsableKey() != nil || len(tr.segments) == 0 || tr.done() {
@@ -397,13 +394,29 @@ func (r *run) restartTable(ctx context.Context, n table.Name, tr *tableRun) erro
 	doc := *t
 	r.st.Phase = state.PhaseSchema
 	r.mu.Unlock()
-	r.holdMu.Lock()
-	defer r.holdMu.Unlock()
-	// The description first: with its start gone the ranges count for nothing.
-	if err := r.prog.SaveTable(ctx, r.hold, doc); err != nil {
-		return err
+	// Together: ranges that outlive the start they belong to would count for the
+	// next one.
+	return r.atomically(ctx, func() error {
+		if err := r.prog.SaveTable(ctx, r.hold, doc); err != nil {
+			return err
+		}
+		return r.prog.Restart(ctx, r.hold, n)
+	})
+}
+
+// atomically runs fn, which writes records over the hold, in one transaction.
+func (r *run) atomically(ctx context.Context, fn func() error) error {
+	if _, err := r.hold.Exec(ctx, "START TRANSACTION"); err != nil {
+		return fmt.Errorf("begin on the target: %w", err)
 	}
-	return r.prog.Restart(ctx, r.hold, n)
+	if err := fn(); err != nil {
+		_, rerr := r.hold.Exec(context.WithoutCancel(ctx), "ROLLBACK")
+		return errors.Join(err, rerr)
+	}
+	if _, err := r.hold.Exec(ctx, "COMMIT"); err != nil {
+		return fmt.Errorf("commit on the target: %w", err)
+	}
+	return nil
 }
 
 func (r *run) targetStarted(ctx context.Context) (int64, error) {
@@ -458,8 +471,6 @@ func (r *run) sweep(ctx context.Context, s *mysqlconn.Server) error {
 
 // saveDoc keeps on the target what is known of the migration as a whole.
 func (r *run) saveDoc(ctx context.Context, finished bool) error {
-	r.holdMu.Lock()
-	defer r.holdMu.Unlock()
 	started, err := r.targetStarted(ctx)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ type run struct {
 
 	// Of one attempt.
 	hold      *mysqlconn.Control // on the target: named locks, the journal, documents
-	holdMu    sync.Mutex         // one statement at a time on hold
+	tableMu   sync.Mutex         // tables' descriptions are kept in the order in which they change
 	prog      *progress.Store
 	dump      *dumper.Dumper
 	write     applier.Config
@@ -193,6 +193,9 @@ func (r *run) attempt(ctx context.Context) (err error) {
 		return err
 	}
 	for {
+		if err := r.restartExact(ctx); err != nil {
+			return err
+		}
 		err := r.withReports(ctx, r.phases)
 		if again, rerr := r.restartVoided(ctx, err); rerr != nil || !again {
 			return errors.Join(err, rerr)

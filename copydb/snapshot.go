@@ -88,14 +88,14 @@ func (r *run) outlive(ctx context.Context) (context.Context, context.CancelFunc)
 
 // saveTable changes a table's state and keeps it on the target.
 func (r *run) saveTable(ctx context.Context, n table.Name, fn func(*state.Table)) error {
+	r.tableMu.Lock()
+	defer r.tableMu.Unlock()
 	var doc state.Table
 	r.change(func(st *state.State) {
 		t := &st.Tables[r.tables[n].index]
 		fn(t)
 		doc = *t
 	})
-	r.holdMu.Lock()
-	defer r.holdMu.Unlock()
 	return r.prog.SaveTable(ctx, r.hold, doc)
 }
 

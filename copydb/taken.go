@@ -2,7 +2,6 @@ package copydb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,30 +29,19 @@ func (r *run) noteTaken(ctx context.Context) error {
 		}
 		entries = append(entries, e)
 	}
-	if err := r.noteAll(ctx, entries); err != nil {
-		return err
+	err := r.atomically(ctx, func() error {
+		for _, e := range entries {
+			if err := r.prog.Note(ctx, r.hold, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note the tables that are taken over: %w", err)
 	}
 	r.entries = len(entries)
 	r.change(func(st *state.State) { st.ObjectsCreated = append(st.ObjectsCreated, objectsOf(entries)...) })
-	return nil
-}
-
-// noteAll writes entries of the journal in one transaction.
-func (r *run) noteAll(ctx context.Context, entries []progress.Entry) error {
-	r.holdMu.Lock()
-	defer r.holdMu.Unlock()
-	if _, err := r.hold.Exec(ctx, "START TRANSACTION"); err != nil {
-		return fmt.Errorf("note tables in the journal on the target: %w", err)
-	}
-	for _, e := range entries {
-		if err := r.prog.Note(ctx, r.hold, e); err != nil {
-			_, rerr := r.hold.Exec(context.WithoutCancel(ctx), "ROLLBACK")
-			return errors.Join(err, rerr)
-		}
-	}
-	if _, err := r.hold.Exec(ctx, "COMMIT"); err != nil {
-		return fmt.Errorf("note tables in the journal on the target: %w", err)
-	}
 	return nil
 }
 

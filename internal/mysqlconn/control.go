@@ -8,8 +8,10 @@ import (
 )
 
 // Control is one go-sql-driver connection: for statements about the server,
-// never for rows in bulk. It belongs to one goroutine at a time.
+// never for rows in bulk. It is safe for concurrent use: one statement at a time
+// is on the wire. A scan function must not use the Control that calls it.
 type Control struct {
+	mu     sync.Mutex // held from a statement to the end of its result
 	server *Server
 	conn   *sql.Conn
 	id     uint64
@@ -56,10 +58,17 @@ func (c *Control) mark(ctx context.Context) error {
 // ID is the server's id of the connection.
 func (c *Control) ID() uint64 { return c.id }
 
+// one runs fn alone, and no longer than the server's patience.
+func (c *Control) one(ctx context.Context, fn func(context.Context) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.server.guard(ctx, c.id, nil, fn)
+}
+
 // Exec runs a statement and returns how many rows it affected.
 func (c *Control) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
-	err := c.server.guard(ctx, c.id, nil, func(ctx context.Context) error {
+	err := c.one(ctx, func(ctx context.Context) error {
 		res, err := c.conn.ExecContext(ctx, query, args...)
 		if err == nil {
 			n, err = res.RowsAffected()
@@ -71,7 +80,7 @@ func (c *Control) Exec(ctx context.Context, query string, args ...any) (int64, e
 
 // Query runs a query and calls scan for every row.
 func (c *Control) Query(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
-	return c.server.guard(ctx, c.id, nil, func(ctx context.Context) error {
+	return c.one(ctx, func(ctx context.Context) error {
 		rows, err := c.conn.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
@@ -89,7 +98,7 @@ func (c *Control) Query(ctx context.Context, scan func(*sql.Rows) error, query s
 // QueryRow scans the first row of a query into dest; sql.ErrNoRows where there
 // is none.
 func (c *Control) QueryRow(ctx context.Context, dest []any, query string, args ...any) error {
-	return c.server.guard(ctx, c.id, nil, func(ctx context.Context) error {
+	return c.one(ctx, func(ctx context.Context) error {
 		return c.conn.QueryRowContext(ctx, query, args...).Scan(dest...)
 	})
 }
