@@ -39,10 +39,10 @@ func (r *run) openState(ctx context.Context) (*overtaken, error) {
 		return nil, r.openResume()
 	case there:
 		return nil, &Error{Code: ExitState, Where: r.opt.StatePath, Message: "the state file of another run is there",
-			Next: "go on with it: " + r.resumeCommand() + "; or begin again: " + r.overCommand()}
+			Next: "go on with it: " + r.resumeCommand() + "; or begin again, which drops the tables that it made on the target: " + r.overCommand()}
 	case backup:
 		return nil, &Error{Code: ExitState, Where: r.opt.StatePath + ".bak", Message: "only the backup of a state file is there",
-			Next: fmt.Sprintf("restore it with `cp -p %[1]s.bak %[1]s` and go on: %[2]s; or begin again: %[3]s",
+			Next: fmt.Sprintf("restore it with `cp -p %[1]s.bak %[1]s` and go on: %[2]s; or begin again, which drops the tables that it made on the target: %[3]s",
 				r.opt.StatePath, r.resumeCommand(), r.overCommand())}
 	}
 	return nil, nil
