@@ -117,7 +117,7 @@ func (r *run) main(ctx context.Context) error {
 	}
 	r.report(r.plan(in))
 	if n := countErrors(findings); n > 0 {
-		return &Error{Code: ExitPreflight, Message: fmt.Sprintf("the preflight found %d errors; nothing was written", n),
+		return &Error{Code: ExitPreflight, Message: fmt.Sprintf("the preflight found errors (%d); nothing was written", n),
 			Next: "fix the findings above, then run the same command again"}
 	}
 	if r.opt.DryRun {
