@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -123,4 +124,31 @@ func TestB3_04_KilledWithoutKeys(t *testing.T) {
 		t.Logf("%s: %d statements", kind, n)
 		testdb.RequireEqual(t, source, target, []string{"keyless"})
 	})
+}
+
+// A table without a key is half copied when another one loses a column, and so
+// has to begin again: both do, from empty.
+func TestKeylessCopyCutShort(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Load(t, source, digits)
+		testdb.Load(t, source, `CREATE DATABASE cut; USE cut; CREATE TABLE keyless (a INT); CREATE TABLE keyed (id INT PRIMARY KEY, gone INT, v INT);
+			INSERT INTO keyless SELECT a.n * 10 + b.n FROM keyless_digits.d a, keyless_digits.d b;
+			INSERT INTO keyed SELECT a.n * 10 + b.n, 1, 2 FROM keyless_digits.d a, keyless_digits.d b;`)
+		m := harness.New(t, source, target, harness.Config{Include: []string{"cut.*"}, Build: harness.HoldPoints, Env: []string{harness.ChunkRows(10)}})
+		holds := []string{harness.HoldChunkWritten("cut.keyless"), harness.HoldChunkRead("cut.keyed")}
+		for _, h := range holds {
+			m.Hold(h)
+		}
+		p := m.Start("--json")
+		for _, h := range holds {
+			m.WaitReached(p, h)
+		}
+		testdb.Exec(t, source, "ALTER TABLE cut.keyed DROP COLUMN gone")
+		m.Release(holds[1])
+		p.WaitFor("the copy begins again", time.Minute, func() bool { return strings.Contains(p.Stderr(), "its copy begins again") })
+		m.Release(holds[0])
+		p.RequireExit(time.Minute, 0)
+		testdb.RequireEqual(t, source, target, []string{"cut"})
+	}, families...)
 }
