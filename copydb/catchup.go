@@ -43,8 +43,8 @@ type catcher struct {
 	print     string         // the fingerprint of the file that was read last
 	committed time.Time      // when the source committed what is applied
 	units     []applier.Unit
-	before    []func() state.Position // the boundary before each unit
-	once      exactly                 // changes that must not be made twice
+	before    []boundary // before each unit
+	once      exactly    // changes that must not be made twice
 	bytes     int64
 	changes   int64
 	taken     int64                 // of the room
@@ -53,6 +53,12 @@ type catcher struct {
 	stop      *state.Position
 	stopNow   bool // the stop point is the source's end when first asked
 	indexed   bool
+}
+
+// boundary is a place between two units, and the marker that holds there.
+type boundary struct {
+	marker progress.Marker
+	at     func() state.Position
 }
 
 // catchUp applies the log until the stop point is reached.
@@ -212,17 +218,17 @@ func (c *catcher) add(tx *streamer.Transaction) bool {
 		return false // what lies behind the stop point is left
 	}
 	before := c.have
-	prev := c.last
+	prev, had := c.last, c.once.marker()
 	c.print = cmp.Or(tx.Fingerprint, c.print)
 	c.last = tx
 	marker := c.once.take(tx)
 	if len(tx.Changes) > 0 {
-		c.before = append(c.before, func() state.Position {
+		c.before = append(c.before, boundary{had, func() state.Position {
 			if prev != nil {
 				return prev.EndPosition()
 			}
 			return before
-		})
+		}})
 		c.units = append(c.units, applier.Unit{Changes: tx.Changes, Marker: marker, Fingerprint: c.print,
 			End: func() (state.Position, state.Position) { return tx.EndPosition(), tx.StreamedPosition() }})
 		c.bytes += tx.Bytes
@@ -280,11 +286,11 @@ func (c *catcher) stopBefore(ctx context.Context, cause error, n int) error {
 	if n >= len(c.before) || ctx.Err() != nil || retriable(cause) || errors.Is(cause, progress.ErrFenced) {
 		return nil //nolint:nilerr // the caller has the cause; here is nothing to add
 	}
-	at := c.before[n]()
+	at := c.before[n].at()
 	if at.IsZero() || at == c.have {
 		return nil
 	}
-	unit := []applier.Unit{{Fingerprint: c.units[n].Fingerprint, End: func() (state.Position, state.Position) { return at, at }}}
+	unit := []applier.Unit{{Fingerprint: c.units[n].Fingerprint, Marker: c.before[n].marker, End: func() (state.Position, state.Position) { return at, at }}}
 	if _, err := c.apply.Apply(ctx, unit); err != nil {
 		return err
 	}
