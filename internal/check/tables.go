@@ -64,6 +64,24 @@ func (r *runner) cannotLock(t *table.Table, why string, always, lacks bool) {
 	r.warn("exact_lock", t.String(), fmt.Sprintf("table %s, since %s, needs a moment in which nothing is committed on the source, or LOCK TABLES … READ for an instant, and %s", t, why, cause), fix)
 }
 
+// checkJSON tells what text does to the documents of MySQL's JSON columns: both
+// paths carry them as text, which has no DECIMAL, DATE, TIME or binary values.
+func checkJSON(_ context.Context, r *runner) error {
+	var names []string
+	for _, t := range r.in.Facts.Tables {
+		for i := range t.Columns {
+			if t.Columns[i].Kind == table.JSON {
+				names = append(names, t.String()+"."+t.Columns[i].Name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		r.warn("json_text", names[0], fmt.Sprintf("JSON documents are copied as text: a DECIMAL in one becomes a DOUBLE, a date or binary value a string (%d columns: %s)", len(names), list(names)),
+			"nothing, where documents were written as JSON text; compare such columns after the copy where they were made of SQL values (JSON_OBJECT and the like)")
+	}
+	return nil
+}
+
 // checkColumns refuses columns whose row events cannot be decoded.
 func checkColumns(_ context.Context, r *runner) error {
 	for _, t := range r.in.Facts.Tables {

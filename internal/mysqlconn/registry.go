@@ -22,8 +22,17 @@ func (s *Server) connectLimit() time.Duration {
 	return 10 * time.Second
 }
 
+// targetLocks is what the target's numbers begin behind: the two servers may be
+// one by mistake, and that has to be told, not waited for.
+const targetLocks = 1000
+
 // lockName is at most 64 characters, which is MySQL's limit.
-func lockName(runID string, n int) string { return fmt.Sprintf("copydb:%s:%d", runID, n) }
+func (s *Server) lockName(runID string, n int) string {
+	if s.cfg.Name == "target" {
+		n += targetLocks
+	}
+	return fmt.Sprintf("copydb:%s:%d", runID, n)
+}
 
 // reserve takes the next free number, round and round: the server may hold the
 // lock of a connection for a while after it was closed here (a dump thread looks
@@ -43,7 +52,7 @@ func (s *Server) reserve() (int, string) {
 		s.sessions[n] = state.Session{}
 		return n, ""
 	}
-	s.sessions[n] = state.Session{Lock: lockName(s.cfg.RunID, n)}
+	s.sessions[n] = state.Session{Lock: s.lockName(s.cfg.RunID, n)}
 	return n, s.sessions[n].Lock
 }
 
@@ -167,7 +176,7 @@ func (c *Control) RunSessions(ctx context.Context, runID string) ([]uint64, erro
 func (c *Control) holders(ctx context.Context, runID string, n int) ([]uint64, error) {
 	parts := make([]string, n)
 	for i := range parts {
-		parts[i] = "SELECT IS_USED_LOCK('" + lockName(runID, i+1) + "') AS id"
+		parts[i] = "SELECT IS_USED_LOCK('" + c.server.lockName(runID, i+1) + "') AS id"
 	}
 	rows, err := c.QueryMaps(ctx, "SELECT DISTINCT id FROM ("+strings.Join(parts, " UNION ALL ")+") AS t WHERE id IS NOT NULL")
 	if err != nil {
