@@ -384,6 +384,6 @@ func (c *catcher) judgeEnd(end sourceEnd) {
 		at := end.at
 		c.stop = &at
 		c.r.stopAt = end.now
-		c.r.log.Info("almost caught up; the stop point is the source's end", "position", at.String())
+		c.r.log.Debug("almost caught up; the stop point is the source's end", "position", at.String())
 	}
 }

@@ -3,7 +3,6 @@ package copydb
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,16 +100,8 @@ func (r *run) mayTake(ctx context.Context, there bool) error {
 				}
 			}
 		}
-		others, err := progress.Overlapping(ctx, r.hold, r.facts.Selection.Match, true)
-		if err != nil {
+		if err := r.refuseUnfinished(ctx, r.hold, r.st.MigrationID); err != nil {
 			return err
-		}
-		for _, o := range others {
-			if o.Migration != r.st.MigrationID {
-				return &Error{Code: ExitState, Where: "target",
-					Message: fmt.Sprintf("an unfinished run is known there of table %s (migration %s)", o.Tables[0], o.Migration),
-					Next:    "resume that run with its state file, or replace it: " + r.overCommand()}
-			}
 		}
 	}
 	if phase := r.phase(); !known && phase != state.PhaseSchema {
@@ -119,6 +110,40 @@ func (r *run) mayTake(ctx context.Context, there bool) error {
 			Next:    "if this is the right target, begin again: " + r.overCommand()}
 	}
 	return nil
+}
+
+// refuseUnfinished refuses tables that another migration than own has not
+// finished.
+func (r *run) refuseUnfinished(ctx context.Context, c *mysqlconn.Control, own string) error {
+	others, err := progress.Overlapping(ctx, c, r.facts.Selection.Match, true)
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		if o.Migration != own {
+			return &Error{Code: ExitState, Where: "target",
+				Message: fmt.Sprintf("an unfinished run is known there of table %s (migration %s)", o.Tables[0], o.Migration),
+				Next:    "resume that run with its state file, or drop the tables that it made and begin again: " + r.overCommand()}
+		}
+	}
+	return nil
+}
+
+// lookForUnfinished is refuseUnfinished for a fresh run, before it says anything
+// of the tables that the unfinished one has made.
+func (r *run) lookForUnfinished(ctx context.Context) error {
+	if r.adopted || r.facts.Selection == nil {
+		return nil
+	}
+	c, err := r.target.Open(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // the preflight has said what is the matter with the target
+	}
+	defer c.Close()
+	if there, err := progress.Exists(ctx, c); err != nil || !there {
+		return err
+	}
+	return r.refuseUnfinished(ctx, c, "")
 }
 
 // lockDatabases takes the named lock of each target database: the polite refusal
@@ -200,148 +225,6 @@ func (r *run) configure(ctx context.Context) error {
 	r.dump, err = dumper.New(dumper.Config{Source: r.source, Identity: r.facts.Source.Identity,
 		Rung: dumper.Rung(r.facts.Rung), AllowLocks: r.opt.Config.Source.AllowLocks, Logger: r.log})
 	return err
-}
-
-// reconcile takes over what the target knows. It is right where the state file
-// differs: the target may have lost commits, or the file may be an older copy.
-func (r *run) reconcile(rec *progress.Record) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	st := r.st
-	if rec.Doc.Phase == "" {
-		rec.Doc.Phase = state.PhaseSchema
-	}
-	if rec.Doc.Phase != st.Phase && !r.written {
-		r.log.Warn("the target is at another point than the state file; going on from what the target holds",
-			"state_phase", st.Phase, "target_phase", rec.Doc.Phase)
-	}
-	st.Phase = rec.Doc.Phase
-	r.takePositions(rec)
-	r.entries = len(rec.Journal)
-	st.ObjectsCreated = objectsOf(rec.Journal)
-	return r.takeTables(rec)
-}
-
-func (r *run) takePositions(rec *progress.Record) {
-	src, doc := &r.st.Sources[0], rec.Doc.Source
-	src.SnapshotStart, src.TableListAt = doc.SnapshotStart, doc.TableListAt
-	src.ConsistentAt, src.SnapshotSeen, src.StopPoint = doc.ConsistentAt, doc.SnapshotSeen, doc.StopPoint
-	src.LogFingerprint = printOf(rec)
-	r.highWater, r.marker = rec.HighWater.GTIDSet, rec.Marker
-	was := src.LastResumable
-	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
-	if src.LastResumable.IsZero() {
-		src.LastResumable, src.LastStreamed = src.SnapshotStart, src.SnapshotStart
-	}
-	if !was.IsZero() && was != src.LastResumable {
-		r.log.Warn("the target's position is not the state file's; going on from the target's",
-			"state", was.String(), "target", src.LastResumable.String())
-	}
-}
-
-// takeTables joins the tables of the state file with those that the target
-// knows, and derives each one's status from the ranges that are there.
-func (r *run) takeTables(rec *progress.Record) error {
-	st := r.st
-	known := map[table.Name]state.Table{}
-	for _, t := range rec.Tables {
-		known[nameOf(t.Database, t.Table)] = t
-	}
-	for i := range st.Tables {
-		n := nameOf(st.Tables[i].Database, st.Tables[i].Table)
-		if t, ok := known[n]; ok {
-			st.Tables[i] = t
-			delete(known, n)
-			continue
-		}
-		st.Tables[i] = state.Table{Database: st.Tables[i].Database, Table: st.Tables[i].Table,
-			Status: state.TablePending, Class: st.Tables[i].Class}
-	}
-	for _, t := range known {
-		st.Tables = append(st.Tables, t)
-	}
-	slices.SortFunc(st.Tables, func(a, b state.Table) int {
-		return nameOf(a.Database, a.Table).Compare(nameOf(b.Database, b.Table))
-	})
-	r.tables = map[table.Name]*tableRun{}
-	for i := range st.Tables {
-		t := &st.Tables[i]
-		n := nameOf(t.Database, t.Table)
-		tr := &tableRun{index: i, segments: map[int]progress.Range{}}
-		if !t.Start.IsZero() {
-			for _, g := range rec.Ranges[n] {
-				tr.segments[g.Number] = g
-			}
-		}
-		r.tables[n] = tr
-		r.note(t, tr)
-		if err := r.takeStructure(t, tr, rec); err != nil {
-			return err
-		}
-	}
-	r.stepBack()
-	return nil
-}
-
-// note writes into a table's state what its segments say.
-func (r *run) note(t *state.Table, tr *tableRun) {
-	t.Rows, t.Bytes, t.Done = 0, 0, nil
-	for _, s := range tr.segments {
-		t.Rows += s.Rows
-		t.Bytes += s.Bytes
-		switch {
-		case s.Done:
-			t.Done = append(t.Done, state.Range{After: s.After, To: s.Until})
-		case len(s.To) > 0:
-			t.Done = append(t.Done, state.Range{After: s.After, To: s.To})
-		}
-	}
-	t.Done = state.MergeRanges(t.Done)
-	switch {
-	case len(tr.segments) == 0:
-		if t.Status != state.TableRestart {
-			t.Status = state.TablePending
-		}
-	case !tr.done():
-		t.Status = state.TableCopying
-	case t.Status != state.TableIndexed:
-		t.Status = state.TableCopied
-	}
-}
-
-func (r *run) takeStructure(t *state.Table, tr *tableRun, rec *progress.Record) error {
-	if len(t.Structures) == 0 {
-		return nil
-	}
-	digest := t.Structures[len(t.Structures)-1].Digest
-	raw, ok := rec.Structures[digest]
-	if !ok {
-		var err error
-		if raw, err = r.store.Structure(digest); err != nil {
-			return &Error{Code: ExitState, Where: nameOf(t.Database, t.Table).String(), Message: "its structure is not known any more",
-				Next: "begin again: " + r.overCommand(), Err: err}
-		}
-	}
-	tr.structure = new(table.Table)
-	if err := json.Unmarshal(raw, tr.structure); err != nil {
-		return fmt.Errorf("parse the structure of %s.%s: %w", t.Database, t.Table, err)
-	}
-	// The state file names the digest, so its companion must have it too.
-	_, err := r.store.PutStructure(raw)
-	return err
-}
-
-// stepBack goes back to the phase that the least finished table needs.
-func (r *run) stepBack() {
-	for i := range r.st.Tables {
-		t := &r.st.Tables[i]
-		switch {
-		case t.Start.IsZero() || len(t.Structures) == 0:
-			r.st.Phase = state.PhaseSchema
-		case t.Status != state.TableCopied && t.Status != state.TableIndexed && r.st.Phase != state.PhaseSchema:
-			r.st.Phase = state.PhaseSnapshot
-		}
-	}
 }
 
 // restartVolatile has tables copied again whose engine does not keep rows over a

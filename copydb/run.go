@@ -115,6 +115,11 @@ func (r *run) main(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if over == nil {
+		if err := r.lookForUnfinished(ctx); err != nil {
+			return err
+		}
+	}
 	r.report(r.plan(in))
 	if n := countErrors(findings); n > 0 {
 		return &Error{Code: ExitPreflight, Message: fmt.Sprintf("the preflight found errors (%d); nothing was written", n),
