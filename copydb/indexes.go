@@ -16,6 +16,7 @@ import (
 type builder struct {
 	conn *mysqlconn.Control
 	look *mysqlconn.Session // reads structures as the source's were read
+	done func()             // called for each statement that was carried out
 }
 
 func (r *run) newBuilder(ctx context.Context) (*builder, error) {
@@ -28,7 +29,13 @@ func (r *run) newBuilder(ctx context.Context) (*builder, error) {
 		c.Close()
 		return nil, err
 	}
-	return &builder{c, s}, nil
+	b := &builder{c, s, r.meter.built}
+	// It waits while an index is made.
+	if _, err := s.Exec(ctx, "SET SESSION wait_timeout = 28800"); err != nil {
+		b.close()
+		return nil, fmt.Errorf("set up a session on the target: %w", err)
+	}
+	return b, nil
 }
 
 func (b *builder) close() {
@@ -67,6 +74,7 @@ func (b *builder) alter(ctx context.Context, t *table.Table, what string, clause
 	if _, err := b.conn.Exec(ctx, "ALTER TABLE "+t.Quoted()+" "+strings.Join(clauses, ", ")); err != nil {
 		return fmt.Errorf("add %s to %s on the target: %w", what, t, err)
 	}
+	b.done()
 	return nil
 }
 

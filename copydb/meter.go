@@ -82,13 +82,20 @@ func (m *meter) caught(transactions, changes, bytes int64) {
 	m.touched++
 }
 
+// built notes that an index was made: nothing else may move meanwhile.
+func (m *meter) built() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.touched++
+}
+
 func (m *meter) behind(lag time.Duration, known bool, distance int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lag, m.lagKnown, m.distance = lag, known, distance
 }
 
-// moved changes with everything that was committed on the target.
+// moved changes with everything that was done on the target.
 func (m *meter) moved() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

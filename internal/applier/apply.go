@@ -46,8 +46,8 @@ func (e *ApplyError) Unwrap() error { return e.Err }
 // belongs to one goroutine.
 type Applier struct {
 	cfg     Config
-	session *mysqlconn.Session
-	side    *mysqlconn.Session // for engines that do not roll back
+	main    line
+	side    line // for engines that do not roll back
 	writers map[*table.Table]*writer
 }
 
@@ -57,8 +57,8 @@ func NewApplier(cfg Config) *Applier { return &Applier{cfg: cfg} }
 // Close ends the sessions.
 func (a *Applier) Close() error {
 	a.forget()
-	closeSession(&a.session)
-	closeSession(&a.side)
+	a.main.close()
+	a.side.close()
 	return nil
 }
 
@@ -101,18 +101,20 @@ func (a *Applier) commit(ctx context.Context, units []Unit) error {
 	return err
 }
 
-func (a *Applier) tryCommit(ctx context.Context, units []Unit) (err error) {
-	if a.session == nil {
-		if a.session, err = a.cfg.OpenSession(ctx); err != nil {
-			return err
-		}
+func (a *Applier) tryCommit(ctx context.Context, units []Unit) error {
+	if a.main.idle() {
+		a.forget() // no longer than the session
 	}
-	return a.cfg.inTransaction(ctx, a.session, func() error {
+	session, err := a.main.open(ctx, a.cfg)
+	if err != nil {
+		return err
+	}
+	return a.cfg.inTransaction(ctx, session, func() error {
 		if err := a.write(ctx, merge(units)); err != nil {
 			return err
 		}
 		low, streamed := Reached(units)
-		_, err := a.session.Exec(ctx, a.cfg.Progress.WaterSQL(low, streamed, streamed, units[len(units)-1].Marker))
+		_, err := session.Exec(ctx, a.cfg.Progress.WaterSQL(low, streamed, streamed, units[len(units)-1].Marker))
 		if err != nil {
 			return fmt.Errorf("move the position on the target: %w", err)
 		}
@@ -182,7 +184,7 @@ func (a *Applier) writer(ctx context.Context, t *table.Table) (*writer, error) {
 	if w := a.writers[t]; w != nil {
 		return w, nil
 	}
-	w, err := newWriter(ctx, a.session, a.cfg.Version, t)
+	w, err := newWriter(ctx, a.main.session, a.cfg.Version, t)
 	if err != nil {
 		return nil, err
 	}
@@ -195,14 +197,11 @@ func (a *Applier) writer(ctx context.Context, t *table.Table) (*writer, error) {
 
 // run carries one statement out on the session that its table's engine wants.
 func (a *Applier) run(ctx context.Context, s *statement) (err error) {
-	on := a.session
+	on := a.main.session
 	if !s.writer.transactional {
-		if a.side == nil {
-			if a.side, err = a.cfg.OpenSession(ctx); err != nil {
-				return err
-			}
+		if on, err = a.side.open(ctx, a.cfg); err != nil {
+			return err
 		}
-		on = a.side
 	}
 	if s.zeros > 0 {
 		if _, err := on.Exec(ctx, "SET SESSION sql_mode = '"+looseMode+"'"); err != nil {

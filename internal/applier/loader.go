@@ -15,12 +15,12 @@ const conflictTries = 10
 
 // Loader writes chunks of the snapshot. It belongs to one goroutine.
 type Loader struct {
-	cfg     Config
-	session *mysqlconn.Session
+	cfg  Config
+	main line
 	// side writes tables whose engine does not roll back: outside the
 	// transaction, beside the fence. Mixing both in one transaction violates
 	// enforce_gtid_consistency (error 1785).
-	side *mysqlconn.Session
+	side line
 }
 
 // NewLoader opens nothing.
@@ -28,16 +28,9 @@ func NewLoader(cfg Config) *Loader { return &Loader{cfg: cfg} }
 
 // Close ends the sessions.
 func (l *Loader) Close() error {
-	closeSession(&l.session)
-	closeSession(&l.side)
+	l.main.close()
+	l.side.close()
 	return nil
-}
-
-func closeSession(s **mysqlconn.Session) {
-	if *s != nil {
-		(*s).Close()
-		*s = nil
-	}
 }
 
 // Load writes the chunk and notes its range, both or neither; of an engine that
@@ -58,31 +51,27 @@ func (l *Loader) Load(ctx context.Context, c *Chunk) error {
 	return nil
 }
 
-func (l *Loader) load(ctx context.Context, c *Chunk) (err error) {
-	if l.session == nil {
-		if l.session, err = l.cfg.OpenSession(ctx); err != nil {
+func (l *Loader) load(ctx context.Context, c *Chunk) error {
+	session, err := l.main.open(ctx, l.cfg)
+	if err != nil {
+		return err
+	}
+	writer := session
+	if !c.Layout.Table.Transactional() {
+		if writer, err = l.side.open(ctx, l.cfg); err != nil {
 			return err
 		}
 	}
-	writer := l.session
-	if !c.Layout.Table.Transactional() {
-		if l.side == nil {
-			if l.side, err = l.cfg.OpenSession(ctx); err != nil {
-				return err
-			}
-		}
-		writer = l.side
-	}
-	return l.cfg.inTransaction(ctx, l.session, func() error {
+	return l.cfg.inTransaction(ctx, session, func() error {
 		if err := write(ctx, writer, c); err != nil {
 			return err
 		}
-		_, err := l.session.Exec(ctx, l.cfg.Progress.RangeSQL(c.Layout.Table.FullName(), c.Range))
+		_, err := session.Exec(ctx, l.cfg.Progress.RangeSQL(c.Layout.Table.FullName(), c.Range))
 		return err
 	})
 }
 
-func write(ctx context.Context, s *mysqlconn.Session, c *Chunk) error {
+func write(ctx context.Context, s *mysqlconn.Session, c *Chunk) (err error) {
 	if c.Rows == 0 {
 		return nil
 	}
@@ -91,7 +80,11 @@ func write(ctx context.Context, s *mysqlconn.Session, c *Chunk) error {
 		if _, err := s.Exec(ctx, "SET SESSION sql_mode = '"+looseMode+"'"); err != nil {
 			return err
 		}
-		defer func() { _, _ = s.Exec(ctx, "SET SESSION sql_mode = '"+strictMode+"'") }()
+		defer func() {
+			if _, serr := s.Exec(ctx, "SET SESSION sql_mode = '"+strictMode+"'"); err == nil {
+				err = serr
+			}
+		}()
 	}
 	if c.Layout.Method == Inserts {
 		return insert(ctx, s, c)
