@@ -207,10 +207,16 @@ func (r *run) replace(ctx context.Context, over *overtaken) error {
 	for _, m := range over.migrations {
 		runs[m.RunID] = true
 	}
-	for id := range runs {
-		if err := r.endRun(ctx, id); err != nil {
-			return err
+	endAll := func() error {
+		for id := range runs {
+			if err := r.endRun(ctx, id); err != nil {
+				return err
+			}
 		}
+		return nil
+	}
+	if err := endAll(); err != nil {
+		return err
 	}
 	c, err := r.openDDL(ctx)
 	if err != nil {
@@ -221,6 +227,11 @@ func (r *run) replace(ctx context.Context, over *overtaken) error {
 		if _, err := progress.Begin(ctx, c, m.Migration, r.runID); err != nil {
 			return err
 		}
+	}
+	// One that is alive has begun another attempt meanwhile; the next one finds
+	// the migration taken.
+	if err := endAll(); err != nil {
+		return err
 	}
 	for _, o := range over.created {
 		if o.Type != kindTable {
@@ -246,10 +257,15 @@ func (r *run) replace(ctx context.Context, over *overtaken) error {
 	return nil
 }
 
-// endRun ends the sessions of another run on both servers and waits for them.
+// endRun ends the sessions of another run on both servers and waits for them. A
+// run that held the migration once and finds another one's name there has been
+// replaced: it ends, and leaves the other one alone.
 func (r *run) endRun(ctx context.Context, runID string) error {
 	if runID == "" || runID == r.runID {
 		return nil
+	}
+	if r.prog != nil {
+		return progress.ErrFenced
 	}
 	for _, s := range []*mysqlconn.Server{r.source, r.target} {
 		n, err := s.EndRun(ctx, runID, 0)
