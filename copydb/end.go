@@ -16,8 +16,11 @@ import (
 func (r *run) end(ctx context.Context, err error) error {
 	err = r.explain(ctx, err)
 	if r.store != nil && r.st != nil && r.written {
-		if serr := r.saveStop(err); serr != nil && err == nil {
+		switch serr := r.saveStop(err); {
+		case serr != nil && err == nil:
 			err = serr
+		case serr != nil:
+			r.log.Warn("could not save how the run ended", "error", serr)
 		}
 	}
 	s := r.summary(err)

@@ -7,6 +7,10 @@
 // is kept by package progress; the applier moves it in the same transaction as
 // the rows.
 //
+// Rows of tables with a usable key are written so that they can be written twice.
+// Changes of other tables are made once each and must find exactly one row; a
+// marker, moved in the same transaction, says how many of them are done.
+//
 // A Loader and an Applier hold their sessions until Close; each belongs to one
 // goroutine.
 package applier

@@ -37,8 +37,9 @@ func (e *HistoryLostError) Error() string {
 // Resumable makes sure that the source can serve the binary log from
 // r.Source.LastResumable on, and returns which server it asked. That is another
 // one than r.Source names where one of the same history (MySQL with GTIDs) can
-// stand in for it: then only GTID sets count, no files. The typed errors of this file and *mysqlconn.OtherServerError say why it cannot;
-// any other error means that it could not be asked.
+// stand in for it: then only GTID sets count, no files. The typed errors of this
+// file and *mysqlconn.OtherServerError say why it cannot; any other error means
+// that it could not be asked.
 func Resumable(ctx context.Context, source *mysqlconn.Server, r *Resume) (mysqlconn.Identity, error) {
 	c, err := source.Open(ctx)
 	if err != nil {

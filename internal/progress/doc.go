@@ -4,8 +4,10 @@
 //
 // It keeps per migration: the epoch that fences older runs; the low-water (the
 // last resumable position whose changes are wholly committed) and the
-// high-water (the end of everything that may be there); the finished ranges of
-// every table; each table's description; the journal of objects that were made.
+// high-water (the end of everything that may be there); the marker of changes
+// that must not be made twice; how far each segment of every table is; each
+// table's description and structure; the journal of objects that were made or
+// taken over.
 //
 // It does not write rows of the user's tables and decides nothing. A Store is
 // plain data; the connections are the caller's.

@@ -76,10 +76,10 @@ type Marker struct {
 	Done  int64          `json:"done"`
 }
 
-// Entry is one object that the migration made, or was about to make.
+// Entry is one object that the migration made, was about to make, or took over.
 type Entry struct {
 	Number   int
-	Kind     string // database, table
+	Kind     string // database, table, used_table
 	Database string
 	Name     string
 	Done     bool
