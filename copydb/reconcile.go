@@ -151,4 +151,3 @@ func (r *run) stepBack() {
 		}
 	}
 }
-
