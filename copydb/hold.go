@@ -137,7 +137,7 @@ func (r *run) lookForUnfinished(ctx context.Context) error {
 	}
 	c, err := r.target.Open(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // the preflight has said what is the matter with the target
+		return nil // the preflight has said what is the matter with the target
 	}
 	defer c.Close()
 	if there, err := progress.Exists(ctx, c); err != nil || !there {

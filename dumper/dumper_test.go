@@ -166,8 +166,7 @@ func checkCuts(t *testing.T, b *bench, tab *table.Table) {
 	done := map[int]state.Range{}
 	next, cuts := 1, 0
 	g, ctx := group.WithContext(t.Context())
-	var read func(s *Segment)
-	read = func(s *Segment) {
+	read := func(s *Segment) {
 		g.Go("reader", func() error {
 			r := b.dumper.NewReader()
 			defer r.Close()

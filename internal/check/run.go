@@ -56,6 +56,7 @@ var steps = []step{
 	{name: "objects that are left out", needs: needSource | needTables, run: checkLeftOut},
 	{name: "keys", needs: needTables, run: checkKeys},
 	{name: "columns", needs: needTables, run: checkColumns},
+	{name: "JSON documents", needs: needTables, run: checkJSON},
 	{name: "expressions", needs: needTables, run: checkExpressions},
 	{name: "foreign keys", needs: needSource | needTables, run: checkForeign},
 	{name: "whether the target takes writes", needs: needTarget, run: checkWritable},

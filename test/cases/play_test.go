@@ -118,12 +118,12 @@ func (p *play) start(more ...string) *harness.Process {
 
 // goOn starts the call that an operator makes after a run that ended early: a
 // resume if there is a state, a fresh run if there is none.
-func (p *play) goOn(more ...string) *harness.Process {
+func (p *play) goOn() *harness.Process {
 	p.t.Helper()
 	if _, err := os.Stat(p.m.StatePath); err != nil {
-		return p.start(more...)
+		return p.start()
 	}
-	return p.m.StartResume(p.args(more...)...)
+	return p.m.StartResume(p.args()...)
 }
 
 // ends waits for the end of a call and demands an exit code.

@@ -33,12 +33,12 @@ var scripts = map[string]func(*play){
 
 // withinFirstSecond stops a fresh run after ever longer times, wherever it is.
 func withinFirstSecond(p *play) {
-	for _, after := range []time.Duration{50, 200, 350, 600} {
+	for _, after := range []int{50, 200, 350, 600} {
 		p := newPlay(p.t, p.source, p.target, p.run, harness.HoldPoints)
 		call := p.start()
 		select {
 		case <-call.Ended():
-		case <-time.After(after * time.Millisecond): // the time is what is tested
+		case <-time.After(time.Duration(after) * time.Millisecond): // the time is what is tested
 		}
 		call.Signal(syscall.SIGINT)
 		// -1: before the command could catch signals; 0: it was faster.
@@ -229,7 +229,9 @@ func longQuery(p *play) {
 		p.t.Error("the long query has ended before the run")
 	}
 	p.sql(p.source, "KILL "+id)
-	<-asleep
+	if err := <-asleep; err == nil {
+		p.t.Error("the long query was not ended by KILL")
+	}
 	p.verify()
 }
 
