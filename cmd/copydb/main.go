@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/copydb/copydb/copydb"
@@ -13,7 +14,14 @@ import (
 // started is when the process began; --deadline counts from here.
 var started = time.Now()
 
+// memoryAim is the memory that the garbage collector tries to stay under, in
+// bytes: what is in use is bounded by budgets, garbage of large rows is not.
+const memoryAim = 400 << 20
+
 func main() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryAim)
+	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -252,7 +252,14 @@ func (s *Session) send(packet []byte) error {
 	return s.conn.WritePacket(packet)
 }
 
+// keepBuffer is how large a packet may have been for its memory to be kept for
+// the next one, in bytes.
+const keepBuffer = 4 << 20
+
 func (s *Session) readPacket() ([]byte, error) {
+	if s.buf.Cap() > keepBuffer {
+		s.buf = bytes.Buffer{}
+	}
 	s.buf.Reset()
 	if err := s.conn.ReadPacketTo(&s.buf); err != nil {
 		return nil, err
