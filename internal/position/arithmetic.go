@@ -138,10 +138,6 @@ func (s *Set) Contains(other *Set) bool {
 	return true
 }
 
-// Equal reports whether both sets have the same transactions; for MariaDB the
-// server ids count, too.
-func (s *Set) Equal(other *Set) bool { return s.String() == other.String() }
-
 // ContainsGTID reports whether the set has the GTID; false for text that is
 // none.
 func (s *Set) ContainsGTID(gtid string) bool {

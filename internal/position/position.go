@@ -55,13 +55,6 @@ func Reached(flavor mysqlconn.Flavor, have, want state.Position) bool {
 	return err1 == nil && err2 == nil && h.Contains(w)
 }
 
-// Covers reports whether a copy that began at start has the group with that
-// GTID ("" for none), which ends at end. See Start.Covers.
-func Covers(flavor mysqlconn.Flavor, start state.Position, gtid string, end state.Position) bool {
-	s, err := NewStart(flavor, start)
-	return err == nil && s.Covers(gtid, end)
-}
-
 // Start is a position that a copy began at, prepared for many questions. The
 // zero Start covers nothing.
 type Start struct {
@@ -80,9 +73,6 @@ func NewStart(flavor mysqlconn.Flavor, at state.Position) (Start, error) {
 	s.set = set
 	return s, err
 }
-
-// Position returns what the Start was made of.
-func (s Start) Position() state.Position { return s.at }
 
 // Covers reports whether the group with that GTID ("" for none) that ends at
 // end lies before the start. MySQL's sets are exact, so they decide where both

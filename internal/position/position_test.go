@@ -222,8 +222,8 @@ func TestReachedAndCovers(t *testing.T) {
 		{mysqlconn.MariaDB, pos("b.1", 10, "0-1-5"), "0-1-5", pos("", 0, ""), true},
 		{mysqlconn.MariaDB, state.Position{}, "0-1-5", pos("b.1", 9, ""), false},
 	} {
-		if got := Covers(c.flavor, c.start, c.gtid, c.end); got != c.want {
-			t.Errorf("%v covers %s %v: %v", c.start, c.gtid, c.end, got)
+		if start, err := NewStart(c.flavor, c.start); err != nil || start.Covers(c.gtid, c.end) != c.want {
+			t.Errorf("%v covers %s %v: %v (%v)", c.start, c.gtid, c.end, !c.want, err)
 		}
 	}
 }

@@ -144,9 +144,6 @@ func (s *Set) Clone() *Set {
 	return &Set{flavor: s.flavor, sources: slices.Clone(s.sources), domains: slices.Clone(s.domains)}
 }
 
-// IsEmpty reports whether the set has no transaction.
-func (s *Set) IsEmpty() bool { return len(s.sources) == 0 && len(s.domains) == 0 }
-
 // String writes the set in the server's notation, sorted, so that equal sets
 // have equal texts.
 func (s *Set) String() string {
