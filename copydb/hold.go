@@ -360,7 +360,7 @@ func (r *run) saveDoc(ctx context.Context, finished bool) error {
 	}
 	r.mu.Lock()
 	d := progress.Doc{Phase: r.st.Phase, SelectionDigest: r.st.Selection.Digest, Source: r.st.Sources[0], RunID: r.runID,
-		TargetStarted: started}
+		TargetStarted: started, SnapshotServer: r.snapshotServer}
 	d.Source.Sessions = nil
 	r.mu.Unlock()
 	return r.prog.SaveDoc(ctx, r.hold, d, finished)

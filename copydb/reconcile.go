@@ -36,6 +36,7 @@ func (r *run) takePositions(rec *progress.Record) {
 	src.ConsistentAt, src.SnapshotSeen, src.StopPoint = doc.ConsistentAt, doc.SnapshotSeen, doc.StopPoint
 	src.LogFingerprint = printOf(rec)
 	r.highWater, r.marker = rec.HighWater.GTIDSet, rec.Marker
+	r.snapshotServer = rec.Doc.SnapshotServer
 	was := src.LastResumable
 	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
 	if src.LastResumable.IsZero() {

@@ -53,6 +53,8 @@ type run struct {
 	entries   int    // of the journal
 	highWater string // GTID set of the target's high-water
 	marker    progress.Marker
+	// snapshotServer is the UUID of the server whose log the places of chunks are of.
+	snapshotServer string
 	adopted   bool
 }
 

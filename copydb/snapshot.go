@@ -130,6 +130,7 @@ func (r *run) noteConsistent(ctx context.Context) error {
 		seen = &state.Position{GTIDSet: ownedAsSet(string(row[0]))}
 	}
 	var missing []table.Name
+	r.snapshotServer = r.facts.Source.Identity.UUID
 	r.change(func(st *state.State) {
 		st.Sources[0].ConsistentAt, st.Sources[0].SnapshotSeen = &at, seen
 		for i := range st.Tables {

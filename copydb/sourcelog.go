@@ -115,8 +115,16 @@ func (r *run) checkSource(ctx context.Context) error {
 		return nil
 	}
 	id, err := check.Resumable(ctx, r.source, r.resumeInput())
-	if err != nil || id.UUID == src.ServerUUID {
+	if err != nil {
 		return r.asCheckError(err)
+	}
+	if id.UUID == src.ServerUUID {
+		// A run before this one may have accepted the server, and ended before the
+		// target's position was one of its log.
+		if _, server := streamer.SplitFingerprint(src.LogFingerprint); server != "" && server != id.UUID {
+			r.change(func(*state.State) { forgetPlaces(src) })
+		}
+		return nil
 	}
 	if phase := r.phase(); phase == state.PhaseSchema || phase == state.PhaseSnapshot {
 		return r.asCheckError(&mysqlconn.OtherServerError{Recorded: src.ServerUUID, Found: id.UUID,
@@ -126,12 +134,19 @@ func (r *run) checkSource(ctx context.Context) error {
 	r.facts.Source.Identity = id
 	r.change(func(*state.State) {
 		src.Server = r.serverState(id, r.opt.Config.Source.Host, r.opt.Config.Source.Port)
-		src.ServerID, src.LogFingerprint = id.ServerID, ""
-		for _, p := range []*state.Position{&src.LastStreamed, &src.LastResumable, src.ConsistentAt, src.StopPoint, src.TableListAt} {
-			if p != nil {
-				p.File, p.Pos = "", 0
-			}
-		}
+		src.ServerID = id.ServerID
+		forgetPlaces(src)
 	})
 	return r.configure(ctx) // for sessions that prove to be on this server
+}
+
+// forgetPlaces leaves only the GTID sets of a source's positions: the files are
+// another server's.
+func forgetPlaces(src *state.Source) {
+	src.LogFingerprint = ""
+	for _, p := range []*state.Position{&src.LastStreamed, &src.LastResumable, src.ConsistentAt, src.StopPoint, src.TableListAt} {
+		if p != nil {
+			p.File, p.Pos = "", 0
+		}
+	}
 }

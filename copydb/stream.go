@@ -94,11 +94,7 @@ func (r *run) voided(tx *streamer.Transaction) error {
 		if tr == nil {
 			continue
 		}
-		last := r.st.Tables[tr.index].LastChunk
-		if last == nil {
-			continue
-		}
-		if cmp, ok := position.Compare(*last, tx.End); ok && cmp >= 0 {
+		if last := r.st.Tables[tr.index].LastChunk; last != nil && r.seenBySnapshot(*last, tx) {
 			v.tables = append(v.tables, n)
 		}
 	}
@@ -106,6 +102,22 @@ func (r *run) voided(tx *streamer.Transaction) error {
 		return nil
 	}
 	return v
+}
+
+// seenBySnapshot reports whether a group was in the log by the time of a table's
+// last chunk. After a failover the place of that chunk is of another log; then
+// everything that any snapshot may have seen counts.
+func (r *run) seenBySnapshot(last state.Position, tx *streamer.Transaction) bool {
+	if r.snapshotServer == "" || r.snapshotServer == r.facts.Source.Identity.UUID {
+		cmp, ok := position.Compare(last, tx.End)
+		return ok && cmp >= 0
+	}
+	seen := r.st.Sources[0].SnapshotSeen
+	if seen == nil {
+		return false
+	}
+	set, err := position.Parse(r.facts.Source.Identity.Version.Flavor, seen.GTIDSet)
+	return err == nil && set.ContainsGTID(tx.GTID)
 }
 
 // asStreamError gives what ended the stream its exit code.

@@ -33,6 +33,9 @@ type Doc struct {
 	// document was written: rows of engines that do not survive a restart are
 	// copied again after one. Unix seconds; 0 = not known.
 	TargetStarted int64 `json:"target_started"`
+	// SnapshotServer is the server that the snapshots were read on: only in its log
+	// do the places of first and last chunks mean anything.
+	SnapshotServer string `json:"snapshot_server"`
 }
 
 // Record is everything the target knows of a migration.
