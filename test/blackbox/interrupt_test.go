@@ -83,7 +83,7 @@ func TestB1_01_InterruptedUnderLoad(t *testing.T) {
 			t.Errorf("the load made %.0f changes/s, want 200", rate)
 		}
 		finish(t, m, load, []string{"loads"})
-	})
+	}, servers.Kinds()...)
 }
 
 // The other ways in which a run is ended from outside, one after the other in

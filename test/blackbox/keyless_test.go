@@ -123,7 +123,7 @@ func TestB3_04_KilledWithoutKeys(t *testing.T) {
 		m.RequireResume()
 		t.Logf("%s: %d statements", kind, n)
 		testdb.RequireEqual(t, source, target, []string{"keyless"})
-	})
+	}, servers.Kinds()...)
 }
 
 // A table without a key is half copied when another one loses a column, and so

@@ -34,11 +34,16 @@ func times(short, full int) int {
 // families has one kind of each family, for what does not hang on positions.
 var families = []servers.Kind{servers.MySQL, servers.MariaDB118}
 
-// onKinds runs a test on each kind; without kinds, on all four.
+// onKinds runs a test on each kind; without kinds, on all four in the long
+// series and on one of each family in the short one.
 func onKinds(t *testing.T, test func(t *testing.T, kind servers.Kind), kinds ...servers.Kind) {
 	t.Helper()
-	if len(kinds) == 0 {
+	switch {
+	case len(kinds) > 0:
+	case long:
 		kinds = servers.Kinds()
+	default:
+		kinds = families
 	}
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) { test(t, kind) })

@@ -49,7 +49,7 @@ func TestMainJobUnderLoad(t *testing.T) {
 		// Decimals inside JSON become doubles: the copy writes JSON as text.
 		testdb.RequireEqual(t, source, target, databases, append(exclude, "tt_mysql.json_typed")...)
 		m.RequireClean()
-	})
+	}, servers.Kinds()...)
 }
 
 // leaveOut excludes the tables that copydb check says it cannot copy yet.
