@@ -55,7 +55,7 @@ type run struct {
 	marker    progress.Marker
 	// snapshotServer is the UUID of the server whose log the places of chunks are of.
 	snapshotServer string
-	adopted   bool
+	adopted        bool
 }
 
 // tableRun is one table of the run. Its fields are guarded by run.mu.
