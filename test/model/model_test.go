@@ -1,0 +1,120 @@
+package model
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// histories is how many of them are tried.
+func histories(n int) uint64 {
+	if os.Getenv("COPYDB_TEST_LONG") != "" {
+		n *= 100
+	}
+	return uint64(n)
+}
+
+// fail is a history that goes wrong, made as small as it gets.
+type fail struct {
+	seed  uint64
+	world *world
+	err   error
+}
+
+// search returns the first of n seeds whose history goes wrong, or nil.
+func search(f *fault, names []string, n uint64) *fail {
+	for seed := range n {
+		c := fresh(seed)
+		if _, err := play(c, f, names); err == nil {
+			continue
+		}
+		small := shrink(c.seq, func(seq []byte) bool {
+			_, err := play(&choices{seq: seq}, f, names)
+			return err != nil
+		})
+		w, err := play(&choices{seq: small}, f, names)
+		return &fail{seed, w, err}
+	}
+	return nil
+}
+
+// TestNoHistoryGoesWrong is what the model is for: the design's rules, in any
+// history, end with the source's rows.
+func TestNoHistoryGoesWrong(t *testing.T) {
+	for _, names := range append(selections, nil) {
+		t.Run(strings.Join(names, "+"), func(t *testing.T) {
+			if x := search(none, names, histories(500)); x != nil {
+				t.Errorf("seed %d: %v\n%v", x.seed, x.err, x.world)
+			}
+		})
+	}
+}
+
+func TestPlantedFaultIsFound(t *testing.T) {
+	for _, f := range planted {
+		t.Run(f.name, func(t *testing.T) {
+			x := search(f, f.tables, 5000)
+			if x == nil {
+				t.Fatalf("not found in 5000 histories; it breaks: %s", f.breaks)
+			}
+			t.Logf("breaks: %s\nfound by seed %d, %d lines: %v\n%v", f.breaks, x.seed, len(x.world.trace), x.err, x.world)
+		})
+	}
+}
+
+// TestCollisionsInTheCopyAreRepaired: REPLACE in the copy is not what makes rows
+// of different instants right, the log is.
+func TestCollisionsInTheCopyAreRepaired(t *testing.T) {
+	if x := search(repaired, nil, histories(1000)); x != nil {
+		t.Errorf("seed %d: %v\n%v", x.seed, x.err, x.world)
+	}
+}
+
+// TestHistoriesAreHard counts what histories must have in them to prove anything.
+func TestHistoriesAreHard(t *testing.T) {
+	count := map[string]int{}
+	for seed := range uint64(500) {
+		w, err := play(fresh(seed), none, nil)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, what := range []string{
+			"crash before", "crash after", "crash while it waits", "the target forgets", "the dead run's transaction ends", "the dead run's transaction fails",
+			"unique keys from the start", "turns (", "done again as REPLACE", "exact part", "voids the copies", "is in the copies",
+			"carry out rename", "carry out truncate", "was carried out",
+		} {
+			if strings.Contains(w.String(), what) {
+				count[what]++
+			} else {
+				count[what] += 0
+			}
+		}
+	}
+	for what, n := range count {
+		t.Logf("%s: %d of 500", what, n)
+		if n < 5 {
+			t.Errorf("%q is in %d histories of 500 only", what, n)
+		}
+	}
+}
+
+// TestSeed prints the history of COPYDB_TEST_SEED, as it is without a fault.
+func TestSeed(t *testing.T) {
+	text := os.Getenv("COPYDB_TEST_SEED")
+	if text == "" {
+		t.Skip("COPYDB_TEST_SEED is not set")
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	if list := os.Getenv("COPYDB_TEST_TABLES"); list != "" {
+		names = strings.Split(list, "+")
+	}
+	w, err := play(fresh(seed), none, names)
+	if t.Logf("%v", w); err != nil {
+		t.Error(err)
+	}
+}
