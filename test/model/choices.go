@@ -1,38 +1,52 @@
 package model
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
-// choices are all that is random in a history, one byte for each decision. A
-// history is replayed by its choices, and made smaller by taking some away: those
-// that are missing are 0, and 0 is always the quiet way (no change, no crash).
+// tapes are all that is random in a history, one byte for each choice: what the
+// source commits, and what happens to the runs. A history is replayed by its
+// tapes, and made smaller by cutting some of them out: choices that are missing
+// are 0, and 0 is always the quiet way (no change, no crash).
+type tapes [2][]byte
+
+const (
+	onSource = iota
+	onRuns
+)
+
+// longest is the number of choices after which a new history goes quiet.
+const longest = 400
+
+// choices are made from a tape, which is made longer from more.
 type choices struct {
-	seq  []byte
+	tape []byte
 	next int
 	more *rand.Rand // nil: what is missing is 0
 }
 
-// longest is the number of choices after which a new history goes quiet.
-const longest = 600
-
-// fresh returns the choices of a seed.
-func fresh(seed uint64) *choices {
-	return &choices{more: rand.New(rand.NewPCG(seed, 0))}
+// record returns the choices of a seed.
+func record(seed, tape uint64) *choices {
+	return &choices{more: rand.New(rand.NewPCG(seed, tape))}
 }
 
 // n chooses one of 0 … k-1.
 func (c *choices) n(k int) int {
-	if c.next == len(c.seq) {
+	if c.next == len(c.tape) {
 		if c.more == nil || c.next >= longest {
 			return 0
 		}
-		c.seq = append(c.seq, byte(c.more.IntN(256)))
+		c.tape = append(c.tape, byte(c.more.IntN(256)))
 	}
 	c.next++
-	return int(c.seq[c.next-1]) % k
+	return int(c.tape[c.next-1]) % k
 }
 
 // rarely is true once in k times.
 func (c *choices) rarely(k int) bool { return c.n(k) == k-1 }
+
+func pick(c *choices, from []string) string { return from[c.n(len(from))] }
 
 // shuffle puts items into any order.
 func shuffle[T any](c *choices, items []T) {
@@ -42,35 +56,47 @@ func shuffle[T any](c *choices, items []T) {
 	}
 }
 
-// shrink takes away from seq and lowers what is left while it still fails.
-func shrink(seq []byte, fails func([]byte) bool) []byte {
+// shrink cuts choices out, in blocks, and makes others quiet, while it still
+// fails.
+func shrink(all tapes, fails func(tapes) bool) tapes {
 	for smaller := true; smaller; {
 		smaller = false
-		for size := max(len(seq)/2, 1); size > 0; size /= 2 {
-			for at := 0; at+size <= len(seq); {
-				if try := without(seq, at, size); fails(try) {
-					seq, smaller = try, true
-				} else {
-					at += size
-				}
-			}
-		}
-		for at := range seq {
-			for _, low := range []byte{0, 1, seq[at] / 2} {
-				if low >= seq[at] {
-					continue
-				}
-				try := append([]byte(nil), seq...)
-				if try[at] = low; fails(try) {
-					seq, smaller = try, true
-					break
-				}
+		for which := range all {
+			if shrinkTape(&all, which, fails) {
+				smaller = true
 			}
 		}
 	}
-	return seq
+	return all
 }
 
-func without(seq []byte, at, n int) []byte {
-	return append(append([]byte(nil), seq[:at]...), seq[at+n:]...)
+func shrinkTape(all *tapes, which int, fails func(tapes) bool) (smaller bool) {
+	try := func(tape []byte) bool {
+		next := *all
+		if next[which] = tape; !fails(next) {
+			return false
+		}
+		*all, smaller = next, true
+		return true
+	}
+	for size := max(len(all[which])/2, 1); size > 0; size /= 2 {
+		for at := 0; at < len(all[which]); {
+			tape := all[which]
+			end := min(at+size, len(tape))
+			if try(slices.Delete(slices.Clone(tape), at, end)) {
+				continue
+			}
+			if slices.ContainsFunc(tape[at:end], func(b byte) bool { return b != 0 }) {
+				try(quiet(tape, at, end))
+			}
+			at = end
+		}
+	}
+	return smaller
+}
+
+func quiet(tape []byte, at, end int) []byte {
+	tape = slices.Clone(tape)
+	clear(tape[at:end])
+	return tape
 }

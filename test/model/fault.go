@@ -51,15 +51,15 @@ var (
 		"it voids the copies that have not", []string{"keyed", "swap"}}
 	ddlBelowHighWater = &fault{"high-water does not cover a DDL that was begun",
 		"the journal's entry raises high-water to the DDL's end", nil}
-	epochReused = &fault{"an epoch counted on by a target that forgot one",
-		"an epoch is never used twice", nil}
+	sessionReopened = &fault{"a session opened anew on a target that forgot, and used as before",
+		"a lost session ends the attempt: the next one takes over and reads what is there", nil}
 
 	// planted are those that must be found.
 	planted = []*fault{
 		insertIgnore, updateWhere, checkpointFirst, startInvisible, cascadesOverChunks, jsonBelieved,
 		noFence, truncateUnjournaled, renameTwice, foldHeldApart, markerRemoved,
 		consistentTooEarly, highWaterIgnored, windowsOverlap, cancelledDropped, collisionSkipped,
-		classSpread, ddlInCopy, halfCovered, ddlBelowHighWater, epochReused,
+		classSpread, ddlInCopy, halfCovered, ddlBelowHighWater, sessionReopened,
 	}
 
 	// repaired is a mistake that the log repairs: two rows of different instants

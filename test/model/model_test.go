@@ -25,18 +25,22 @@ type fail struct {
 // search returns the first of n seeds whose history goes wrong, or nil.
 func search(f *fault, names []string, n uint64) *fail {
 	for seed := range n {
-		c := fresh(seed)
-		if _, err := play(c, f, names); err == nil {
+		source, runs := record(seed, onSource), record(seed, onRuns)
+		if _, err := play(source, runs, f, names); err == nil {
 			continue
 		}
-		small := shrink(c.seq, func(seq []byte) bool {
-			_, err := play(&choices{seq: seq}, f, names)
+		small := shrink(tapes{source.tape, runs.tape}, func(t tapes) bool {
+			_, err := replay(t, f, names)
 			return err != nil
 		})
-		w, err := play(&choices{seq: small}, f, names)
+		w, err := replay(small, f, names)
 		return &fail{seed, w, err}
 	}
 	return nil
+}
+
+func replay(t tapes, f *fault, names []string) (*world, error) {
+	return play(&choices{tape: t[onSource]}, &choices{tape: t[onRuns]}, f, names)
 }
 
 // TestNoHistoryGoesWrong is what the model is for: the design's rules, in any
@@ -75,7 +79,7 @@ func TestCollisionsInTheCopyAreRepaired(t *testing.T) {
 func TestHistoriesAreHard(t *testing.T) {
 	count := map[string]int{}
 	for seed := range uint64(500) {
-		w, err := play(fresh(seed), none, nil)
+		w, err := play(record(seed, onSource), record(seed, onRuns), none, nil)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -113,7 +117,7 @@ func TestSeed(t *testing.T) {
 	if list := os.Getenv("COPYDB_TEST_TABLES"); list != "" {
 		names = strings.Split(list, "+")
 	}
-	w, err := play(fresh(seed), none, names)
+	w, err := play(record(seed, onSource), record(seed, onRuns), none, names)
 	if t.Logf("%v", w); err != nil {
 		t.Error(err)
 	}

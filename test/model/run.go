@@ -16,13 +16,12 @@ const (
 // world is one history: two servers, what a user keeps of the state file, and
 // the runs one after the other.
 type world struct {
-	choices *choices
+	choices *choices // of what happens to the runs
 	fault   *fault
 	source  *source
 	target  *target
 	saved   []progress // states of the JSON file, oldest first
 	narrow  bool       // a column of the target is too narrow for wide
-	epochs  int        // taken so far
 	crashes int
 	trace   []line
 }
@@ -45,10 +44,10 @@ func (w *world) noteLog(from int) {
 	}
 }
 
-// play goes through the history that the choices are, and returns what is wrong
-// with it.
-func play(c *choices, f *fault, names []string) (*world, error) {
-	w := &world{choices: c, fault: f, source: newSource(c, names)}
+// play goes through the history that choices of the source and of the runs are,
+// and returns what is wrong with it.
+func play(source, c *choices, f *fault, names []string) (*world, error) {
+	w := &world{choices: c, fault: f, source: newSource(source, names)}
 	w.target = newTarget(w.source)
 	w.note("tables %v", w.source.names)
 	w.noteLog(0)
@@ -118,16 +117,12 @@ func (r *run) run() error {
 	return nil
 }
 
-// takeOver sets an epoch that no run had, and believes the target. It may begin
+// takeOver raises the epoch, and believes the target. It may begin
 // at an earlier place than it has to.
 func (r *run) takeOver() error {
 	w := r.world
 	w.endZombie()
-	w.epochs++
-	r.epoch = w.epochs
-	if w.fault == epochReused {
-		r.epoch = w.target.now().epoch + 1
-	}
+	r.epoch = w.target.now().epoch + 1
 	w.note("run with epoch %d, target at %d", r.epoch, w.target.now().kept.low)
 	return w.target.commit(func(d *database) error {
 		d.epoch = r.epoch

@@ -52,6 +52,7 @@ func (e event) String() string {
 // source is the server that is copied from. A place in its log is the number of
 // events before it.
 type source struct {
+	choices *choices // of what it commits
 	names   []string // tables of this history
 	now     tables
 	log     []event
@@ -69,14 +70,14 @@ func newSource(c *choices, names []string) *source {
 	if names == nil {
 		names = selections[c.n(len(selections))]
 	}
-	s := &source{names: names, now: tables{}, at: map[int]tables{}}
+	s := &source{choices: c, names: names, now: tables{}, at: map[int]tables{}}
 	for _, name := range s.names {
 		s.ids++
 		s.now[name] = &table{schema: schemas[name], id: s.ids, uniques: true}
 	}
 	s.at[0] = s.now.clone()
 	for range c.n(6) {
-		s.transact(c)
+		s.transact()
 	}
 	s.visible = len(s.log)
 	return s
@@ -84,10 +85,10 @@ func newSource(c *choices, names []string) *source {
 
 // transact commits a transaction of some changes. It is in the log at once, and
 // visible some time later.
-func (s *source) transact(c *choices) {
+func (s *source) transact() {
 	from := len(s.log)
-	for range 1 + c.n(4) {
-		s.change(c)
+	for range 1 + s.choices.n(4) {
+		s.change()
 	}
 	s.commit(from)
 }
@@ -117,7 +118,8 @@ func (s *source) boundary(place int) int {
 
 // define carries out a DDL. It waits for the transactions before it, and is
 // visible at once.
-func (s *source) define(c *choices) {
+func (s *source) define() {
+	c := s.choices
 	e := event{op: truncate, table: pick(c, s.names)}
 	if e.table == "parent" {
 		return // refused: a foreign key points at it
@@ -151,11 +153,10 @@ var (
 // wide is a value that a narrower column of the target cannot hold.
 const wide = "wide"
 
-func pick(c *choices, from []string) string { return from[c.n(len(from))] }
-
 // change makes one or a few changes to a table; what the server would refuse is
 // left out.
-func (s *source) change(c *choices) {
+func (s *source) change() {
+	c := s.choices
 	name := s.names[c.n(len(s.names))]
 	t := s.now[name]
 	fresh := row{pick(c, keys), pick(c, uniqs), pick(c, names), pick(c, vals)}

@@ -75,7 +75,7 @@ func (t *target) commit(write func(*database) error) error {
 }
 
 // forget is a crash of the target that drops commits which were acknowledged but
-// are not on disk. A process that was held up may still send what it meant to.
+// are not on disk. It ends all sessions, and what they were waiting for.
 func (t *target) forget(n int) {
 	for ; n > 0 && len(t.states) > 1 && !t.now().ddl; n-- {
 		t.states = t.states[:len(t.states)-1]
@@ -147,6 +147,9 @@ func (w *world) crash(what line, write func(*database) error) error {
 		n := min(n-2, len(w.target.states)-1)
 		w.note("the target forgets %d commits", n)
 		w.target.forget(n)
+		if w.fault != sessionReopened {
+			w.target.zombie = nil
+		}
 	}
 	return errCrash
 }
@@ -180,10 +183,10 @@ func (w *world) endZombie() {
 
 func (w *world) sourceMoves() {
 	from := len(w.source.log)
-	if w.choices.rarely(12) {
-		w.source.define(w.choices)
+	if w.source.choices.rarely(12) {
+		w.source.define()
 	} else {
-		w.source.transact(w.choices)
+		w.source.transact()
 	}
 	w.noteLog(from)
 }
