@@ -104,7 +104,7 @@ func TestB3_05_ChunksCoverEveryKey(t *testing.T) {
 			for _, db := range []string{"tt_keys", "tt_text"} {
 				for _, tab := range b.tables(t, db) {
 					if tab.UsableKey() != nil {
-						checkChunks(t, b, tab)
+						checkChunks(t, b, tab, 40)
 					}
 				}
 			}
@@ -112,13 +112,13 @@ func TestB3_05_ChunksCoverEveryKey(t *testing.T) {
 	}
 }
 
-func checkChunks(t *testing.T, b *bench, tab *table.Table) {
+func checkChunks(t *testing.T, b *bench, tab *table.Table, bytes int64) {
 	r := b.dumper.NewReader()
 	defer r.Close()
 	var rows int64
 	var last []state.Text
 	done := false
-	err := r.Copy(t.Context(), job(tab, 40), NewSegment(progress.Range{}, 0), func(_ context.Context, c *applier.Chunk) error {
+	err := r.Copy(t.Context(), job(tab, bytes), NewSegment(progress.Range{}, 0), func(_ context.Context, c *applier.Chunk) error {
 		rows += c.Rows
 		if done {
 			return fmt.Errorf("a chunk follows the last one")
@@ -138,6 +138,51 @@ func checkChunks(t *testing.T, b *bench, tab *table.Table) {
 	if want := b.count(t, tab); rows != want || !done {
 		t.Errorf("%s: %d rows of %d, end %v", tab, rows, want, done)
 	}
+}
+
+// Keys that begin with an ENUM or a SET are read by their index: what the server
+// reads does not grow with the number of chunks.
+func TestB3_05_EnumKeysByIndex(t *testing.T) {
+	for kind, rung := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			b := newBench(t, kind, rung)
+			testdb.Load(t, b.server, `CREATE DATABASE enums; USE enums;
+				CREATE TABLE d (n INT PRIMARY KEY); INSERT INTO d VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9);
+				CREATE TABLE by_enum (e ENUM('9','z','it''s,','m','0') NOT NULL, id INT NOT NULL, v INT, PRIMARY KEY (e, id));
+				CREATE TABLE by_enum_desc (e ENUM('9','z','it''s,','m','0') NOT NULL, id INT NOT NULL, v INT, PRIMARY KEY (e DESC, id));
+				CREATE TABLE by_set (e SET('9','z','it''s','m') NOT NULL, id INT NOT NULL, v INT, PRIMARY KEY (e, id));
+				CREATE TABLE behind (v INT, id INT NOT NULL, e SET('9','z','0','1','2','3','4','5','6','7','8','11') NOT NULL, PRIMARY KEY (id, e));
+				INSERT IGNORE INTO by_enum (e, id) SELECT f.n % 6, a.n*1000+b.n*100+c.n*10+f.n FROM d a, d b, d c, d f;
+				INSERT IGNORE INTO by_enum_desc (e, id) SELECT e+0, id FROM by_enum;
+				INSERT IGNORE INTO by_set (e, id) SELECT id % 16, id FROM by_enum;
+				INSERT IGNORE INTO behind (id, e) SELECT id DIV 100, id % 4096 FROM by_enum;`)
+			for _, tab := range b.tables(t, "enums") {
+				if tab.Table == "d" {
+					continue
+				}
+				before := b.rowsRead(t)
+				checkChunks(t, b, tab, 1000)
+				if n, rows := b.rowsRead(t)-before, b.count(t, tab); rows != 10_000 || n > 3*rows {
+					t.Errorf("%s: the server read %d rows for %d", tab, n, rows)
+				}
+			}
+		})
+	}
+}
+
+// rowsRead is how many rows the server has read for all sessions.
+func (b *bench) rowsRead(t *testing.T) int64 {
+	t.Helper()
+	table := "performance_schema.global_status"
+	if b.server.Kind.IsMariaDB() {
+		table = "information_schema.global_status"
+	}
+	var n int64
+	err := b.server.DB().QueryRow("SELECT SUM(VARIABLE_VALUE) FROM " + table + " WHERE VARIABLE_NAME IN ('Handler_read_next', 'Handler_read_prev', 'Handler_read_rnd_next')").Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // Segments that are cut while they are read give each row to one reader, and

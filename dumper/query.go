@@ -2,6 +2,7 @@ package dumper
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/copydb/copydb/internal/applier"
@@ -110,8 +111,48 @@ func (q chunkQuery) condition(bound []state.Text, upTo bool) string {
 	return "(" + strings.Join(ors, " OR ") + ")"
 }
 
+// compare compares the column with a bound. Neither family takes an index for an
+// ENUM or SET and a number but for equality, so what lies before or behind it is
+// listed where it can be.
 func (p keyPart) compare(op string, bound state.Text) string {
+	if most := p.column.MaxOrdinal(); op != "=" && most <= maxListed {
+		return p.list(op, string(bound), most)
+	}
 	return p.expression + " " + op + " " + string(p.column.AppendBound(nil, []byte(bound)))
+}
+
+// maxListed bounds how many values of an ENUM or SET stand in one condition.
+const maxListed = 1024
+
+// list is compare for a column whose values are the numbers up to most.
+func (p keyPart) list(op, bound string, most uint64) string {
+	n, err := strconv.ParseUint(bound, 10, 16)
+	if err != nil {
+		return p.expression + " " + op + " " + bound // the server says what is wrong with it
+	}
+	from, to := uint64(0), most
+	switch op {
+	case "<":
+		to = n - 1
+	case "<=":
+		to = n
+	case ">":
+		from = n + 1
+	case ">=":
+		from = n
+	}
+	if op == "<" && n == 0 || from > to {
+		return "FALSE"
+	}
+	var b strings.Builder
+	b.WriteString(p.expression + " IN (")
+	for v := from; v <= to; v++ {
+		if v > from {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatUint(v, 10))
+	}
+	return b.String() + ")"
 }
 
 // bound copies the key of a row that was read.

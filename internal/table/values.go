@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -86,10 +87,38 @@ func (c *Column) AppendBound(dst, v []byte) []byte {
 // BoundExpression is the column as it stands in a comparison with AppendBound's
 // literal and in ORDER BY.
 func (c *Column) BoundExpression() string {
-	if c.Kind == Set {
+	if c.Kind == Set && c.MaxOrdinal() > math.MaxInt64 { // compared and sorted with a sign otherwise
 		return "CAST(" + Quote(c.Name) + " AS UNSIGNED)"
 	}
 	return Quote(c.Name)
+}
+
+// MaxOrdinal is the largest number that a value of an ENUM or SET can have, the
+// largest there is for other kinds.
+func (c *Column) MaxOrdinal() uint64 {
+	switch c.Kind {
+	case Enum:
+		return uint64(members(c.FullType))
+	case Set:
+		if n := members(c.FullType); n < 64 {
+			return 1<<n - 1
+		}
+	}
+	return math.MaxUint64
+}
+
+// members counts what an ENUM or SET lists. A quote within a member is doubled.
+func members(fullType string) int {
+	n, quoted := 1, false
+	for _, c := range []byte(fullType) {
+		switch {
+		case c == '\'':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			n++
+		}
+	}
+	return n
 }
 
 // kindOf derives the kind from the catalogue's names.
