@@ -135,7 +135,7 @@ func (r *Reader) openExact(ctx context.Context, job *Job) (at state.Position, se
 	}
 	switch r.d.cfg.Rung {
 	case RungMariaDB:
-		at, err = r.exactMariaDB(ctx)
+		at, err = r.exactMariaDB(ctx, job)
 	case RungGTID:
 		at, err = r.exactGTID(ctx, job)
 	default:
@@ -160,18 +160,58 @@ func (r *Reader) openExact(ctx context.Context, job *Job) (at state.Position, se
 	return at, seen, err
 }
 
-// exactMariaDB opens a snapshot that tells its own position. No transaction may
-// be prepared around it: an XA COMMIT can be in the position and not in the
-// snapshot.
-func (r *Reader) exactMariaDB(ctx context.Context) (state.Position, error) {
-	if err := r.d.waitForXA(ctx, r.session); err != nil {
-		return state.Position{}, err
+// exactMariaDB opens a snapshot that tells its own position, at a moment when no
+// XA transaction is prepared and none is committed: an XA COMMIT can be in the
+// position and not in the snapshot. One that was prepared and committed between
+// the two looks at XA RECOVER is known by the server's counter. Where the source
+// is never that quiet, it locks the table, which waits for those that wrote to it.
+func (r *Reader) exactMariaDB(ctx context.Context, job *Job) (at state.Position, err error) {
+	for range exactTries {
+		before, err := r.d.xaState(ctx, r.session)
+		if err != nil {
+			return at, err
+		}
+		if at, err = r.d.snapshotPosition(ctx, r.session); err != nil {
+			return at, err
+		}
+		after, err := r.d.xaState(ctx, r.session)
+		if err != nil {
+			return at, err
+		}
+		if before == after && after.prepared == 0 {
+			return at, nil
+		}
+		if err := r.again(ctx); err != nil {
+			return at, err
+		}
 	}
-	at, err := r.d.snapshotPosition(ctx, r.session)
-	if err != nil {
-		return at, err
+	return r.exactLocked(ctx, job)
+}
+
+// xaState is what tells whether XA transactions move: how many XA COMMITs were
+// begun since the server started, and how many transactions are prepared.
+type xaState struct {
+	commits  string
+	prepared int
+}
+
+// xaState counts first: whoever commits later is counted by the next call, and
+// whoever began to commit before is prepared until that is through.
+func (d *Dumper) xaState(ctx context.Context, s *mysqlconn.Session) (xaState, error) {
+	row, err := s.QueryRow(ctx, "SHOW GLOBAL STATUS LIKE 'Com_xa_commit'")
+	if err != nil || len(row) < 2 {
+		return xaState{}, fmt.Errorf("read Com_xa_commit: %w", err)
 	}
-	return at, r.d.waitForXA(ctx, r.session)
+	ids, err := d.preparedXA(ctx, s)
+	return xaState{string(row[1]), len(ids)}, err
+}
+
+// again ends a snapshot whose position is not exact and waits a moment.
+func (r *Reader) again(ctx context.Context) error {
+	if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
+		return fmt.Errorf("end the snapshot: %w", err)
+	}
+	return group.Pause(ctx, 10*time.Millisecond)
 }
 
 // exactGTID opens a snapshot between two equal readings of gtid_executed with
@@ -199,10 +239,7 @@ func (r *Reader) exactGTID(ctx context.Context, job *Job) (state.Position, error
 		if len(prepared) == 0 && len(after[0]) == 0 && string(before[0]) == string(after[1]) {
 			return state.Position{GTIDSet: oneLine(before[0])}, nil
 		}
-		if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
-			return state.Position{}, fmt.Errorf("end the snapshot: %w", err)
-		}
-		if err := group.Pause(ctx, 10*time.Millisecond); err != nil {
+		if err := r.again(ctx); err != nil {
 			return state.Position{}, err
 		}
 	}
@@ -224,20 +261,34 @@ func (r *Reader) exactLocked(ctx context.Context, job *Job) (at state.Position, 
 	if err := lockTable(ctx, locker, job.Layout.Table); err != nil {
 		return at, err
 	}
-	if r.d.cfg.Rung == RungGTID {
+	if at, err = r.openLocked(ctx, locker); err != nil {
+		return at, err
+	}
+	if _, err := locker.Exec(ctx, "UNLOCK TABLES"); err != nil {
+		return at, fmt.Errorf("unlock %s: %w", job.Layout.Table, err)
+	}
+	return at, nil
+}
+
+// openLocked opens the snapshot and returns its position, while locker holds the
+// table.
+func (r *Reader) openLocked(ctx context.Context, locker *mysqlconn.Session) (at state.Position, err error) {
+	switch r.d.cfg.Rung {
+	case RungMariaDB:
+		return r.d.snapshotPosition(ctx, r.session)
+	case RungGTID:
 		row, err := locker.QueryRow(ctx, "SELECT @@global.gtid_executed")
 		if err != nil {
 			return at, fmt.Errorf("read gtid_executed: %w", err)
 		}
 		at = state.Position{GTIDSet: oneLine(row[0])}
-	} else if at, err = Status(ctx, locker, r.d.cfg.Identity.Version); err != nil {
-		return at, err
+	default:
+		if at, err = Status(ctx, locker, r.d.cfg.Identity.Version); err != nil {
+			return at, err
+		}
 	}
 	if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
 		return at, fmt.Errorf("open a snapshot: %w", err)
-	}
-	if _, err := locker.Exec(ctx, "UNLOCK TABLES"); err != nil {
-		return at, fmt.Errorf("unlock %s: %w", job.Layout.Table, err)
 	}
 	return at, nil
 }
