@@ -114,8 +114,8 @@ func startXA(t *testing.T, srv *servers.Server, pause time.Duration) (stop func(
 					return err
 				}
 				done.Add(1)
-				if pause > 0 {
-					time.Sleep(pause)
+				if err := group.Pause(ctx, pause); err != nil {
+					return nil // stopped
 				}
 			}
 			return nil
