@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // catchUp applies the log from low-water until the target is an image of the
@@ -113,38 +114,57 @@ func (r *run) resumable(place int) int {
 	return place
 }
 
-// parts are the transactions of a window on the target, in any order.
+// parts are the transactions of a window on the target, in any order but for
+// that between deletes and writes in one of the ways.
 func (r *run) parts(from, to int) []func() error {
 	w := r.world
+	way := way(w.choices.n(int(ways)))
+	switch w.fault {
+	case classSpread:
+		way = ways // none
+	case windowsOverlap:
+		way = inClass
+	}
 	var parts []func() error
-	for _, units := range w.deal(r.units(from, to)) {
-		parts = append(parts, func() error {
-			return r.step(say("  part %v", units), func(d *database) error { return w.apply(d, units) })
-		})
-	}
-	if exact := r.exactEvents(from, to); len(exact) > 0 {
-		parts = append(parts, func() error {
-			return r.step(say("  exact part %v", exact), func(d *database) error {
-				for _, e := range exact {
-					if w.narrow && e.after.val == wide {
-						return errStop
-					}
-					if err := once(d, e); err != nil {
-						return err
-					}
-				}
-				for name := range d.kept.markers {
-					d.kept.markers[name] = to
-				}
-				return nil
+	for _, units := range way.rounds(r.units(from, to, way)) {
+		for _, part := range w.deal(units) {
+			parts = append(parts, func() error {
+				return r.step(say("  part %v", part), func(d *database) error { return w.apply(d, part) })
 			})
+		}
+	}
+	var other func() error
+	if exact := r.exactEvents(from, to); len(exact) > 0 {
+		other = r.exactPart(exact, to)
+	}
+	if w.fault == updateWhere || w.fault == cascadesOverChunks {
+		other = r.inOrder(from, to)
+	}
+	if other != nil {
+		parts = slices.Insert(parts, w.choices.n(len(parts)+1), other)
+	}
+	return parts
+}
+
+// exactPart makes all exact changes of a window in log order, and moves the
+// markers with them.
+func (r *run) exactPart(exact []event, to int) func() error {
+	return func() error {
+		return r.step(say("  exact part %v", exact), func(d *database) error {
+			for _, e := range exact {
+				if r.world.narrow && e.after.val == wide {
+					return errStop
+				}
+				if err := once(d, e); err != nil {
+					return err
+				}
+			}
+			for name := range d.kept.markers {
+				d.kept.markers[name] = to
+			}
+			return nil
 		})
 	}
-	if r.world.fault == updateWhere || r.world.fault == cascadesOverChunks {
-		parts = append(parts, r.inOrder(from, to))
-	}
-	shuffle(w.choices, parts)
-	return parts
 }
 
 // exactEvents are those of a window that the markers do not cover, in log order.

@@ -25,7 +25,7 @@ var (
 	noFence = &fault{"a statement of a killed run that ends after the new run wrote",
 		"invariant 5: every write reads the epoch first", nil}
 	truncateUnjournaled = &fault{"TRUNCATE replayed under a newer marker",
-		"the journal and the markers cover a table's DDL, TRUNCATE too", nil}
+		"the journal and the markers cover a table's DDL, TRUNCATE too", []string{"bare"}}
 	renameTwice = &fault{"a RENAME swap run twice",
 		"an unconfirmed journal entry is decided by TABLE_IDs", []string{"keyed", "swap"}}
 	foldHeldApart = &fault{"folding keys that the server holds apart",

@@ -19,6 +19,33 @@ func (n net) String() string {
 	return "+" + n.row.String()
 }
 
+// way is how keys that the server holds equal are kept from harm: a delete of one
+// removes the row that was written under another.
+type way int
+
+const (
+	inClass      way = iota // together, deletes before the write
+	inLogOrder              // together, as they were changed last
+	deletesApart            // all deletes of the window are committed before its first write
+	ways
+)
+
+// rounds are what is committed one after the other.
+func (way way) rounds(units []unit) [][]unit {
+	if way != deletesApart {
+		return [][]unit{units}
+	}
+	var deletes, writes []unit
+	for _, u := range units {
+		if u.nets[0].row == nil {
+			deletes = append(deletes, u)
+		} else {
+			writes = append(writes, u)
+		}
+	}
+	return [][]unit{deletes, writes}
+}
+
 // unit is what must stay in one transaction, in its order: one key, or all keys
 // of a class that the server holds equal.
 type unit struct {
@@ -30,21 +57,21 @@ type unit struct {
 func (u unit) String() string { return fmt.Sprint(u.table, u.nets) }
 
 // units folds the changes of converging tables to one net change per key.
-func (r *run) units(from, to int) []unit {
+func (r *run) units(from, to int, way way) []unit {
 	switch r.world.fault {
 	case updateWhere, cascadesOverChunks:
 		return nil
 	case windowsOverlap:
 		mid := r.resumable((from + to) / 2)
 		if mid > from {
-			return append(r.fold(from, mid, 0), r.fold(mid, to, 1)...)
+			return append(r.fold(from, mid, inClass), r.fold(mid, to, inClass)...)
 		}
 	}
-	return r.fold(from, to, 0)
+	return r.fold(from, to, way)
 }
 
-func (r *run) fold(from, to, window int) []unit {
-	f := &folder{fault: r.world.fault, window: window, inserted: map[string]bool{}}
+func (r *run) fold(from, to int, way way) []unit {
+	f := &folder{fault: r.world.fault, way: way, window: from, inserted: map[string]bool{}}
 	for i, e := range r.world.source.log[from:to] {
 		if r.exact(e.table) || from+i < r.kept().start[e.table] {
 			continue
@@ -59,14 +86,17 @@ func (r *run) fold(from, to, window int) []unit {
 			f.put(e.table, net{e.after.key, &e.after})
 		}
 	}
-	for i := range f.units {
-		f.order(&f.units[i])
+	if way == inClass {
+		for _, u := range f.units {
+			deletesFirst(u.nets)
+		}
 	}
-	return f.units
+	return slices.DeleteFunc(f.units, func(u unit) bool { return len(u.nets) == 0 })
 }
 
 type folder struct {
 	fault    *fault
+	way      way
 	window   int
 	units    []unit
 	inserted map[string]bool // keys that the window inserts
@@ -91,17 +121,16 @@ func (f *folder) put(table string, n net) {
 	u.nets = append(u.nets, n)
 }
 
-// class is the same for all keys that the server holds equal.
+// class is the same for all keys that go together.
 func (f *folder) class(table, key string) string {
-	if schemas[table].fold && f.fault != classSpread || f.fault == foldHeldApart {
+	if schemas[table].fold && f.way < deletesApart || f.fault == foldHeldApart {
 		return strings.ToLower(key)
 	}
 	return key
 }
 
-// order puts a class's deletes before its upsert: they would remove it.
-func (f *folder) order(u *unit) {
-	slices.SortStableFunc(u.nets, func(a, b net) int {
+func deletesFirst(nets []net) {
+	slices.SortStableFunc(nets, func(a, b net) int {
 		switch {
 		case (a.row == nil) == (b.row == nil):
 			return 0
