@@ -22,21 +22,38 @@ func (r *run) catchUp() error {
 			}
 		}
 		var err error
-		if w.source.log[place].ddl() {
-			err = r.define(place)
-			place++
-		} else {
-			to := r.cut(place)
-			err = r.window(place, to)
-			place = to
-		}
-		if err != nil {
+		if place, err = r.forward(place); err != nil {
 			return err
 		}
 		if r.world.choices.n(4) == 1 {
 			w.pass()
 		}
 	}
+}
+
+// forward applies what comes at a place, and returns the next one.
+func (r *run) forward(place int) (int, error) {
+	if r.world.source.log[place].ddl() {
+		return place + 1, r.define(place)
+	}
+	to := r.cut(place)
+	if err := r.window(place, to); !errors.Is(err, errStop) {
+		return to, err
+	}
+	return r.oneByOne(place, to)
+}
+
+// oneByOne applies the transactions of a window that failed up to the one that
+// does.
+func (r *run) oneByOne(place, to int) (int, error) {
+	for place < to {
+		next := r.world.source.boundary(place + 1)
+		if err := r.window(place, next); err != nil {
+			return place, err
+		}
+		place = next
+	}
+	return place, nil
 }
 
 // isImage reports whether a place is an end of a transaction at which the target
@@ -133,15 +150,11 @@ func (r *run) parts(from, to int) []func() error {
 			})
 		}
 	}
-	var other func() error
-	if exact := r.exactEvents(from, to); len(exact) > 0 {
-		other = r.exactPart(exact, to)
-	}
 	if w.fault == updateWhere || w.fault == cascadesOverChunks {
-		other = r.inOrder(from, to)
+		parts = append(parts, r.inOrder(from, to)) // there are no others
 	}
-	if other != nil {
-		parts = slices.Insert(parts, w.choices.n(len(parts)+1), other)
+	if exact := r.exactEvents(from, to); len(exact) > 0 {
+		parts = slices.Insert(parts, w.choices.n(len(parts)+1), r.exactPart(exact, to))
 	}
 	return parts
 }

@@ -13,7 +13,7 @@ var (
 	insertIgnore = &fault{"INSERT IGNORE in the copy",
 		"loads are strict: a value that the target cannot hold stops the run", nil}
 	updateWhere = &fault{"UPDATE … WHERE full row in the replay",
-		"a change of a converging table is all columns under the key, whatever is there", nil}
+		"a change of a converging table is all columns under the key, whatever is there", []string{"keyed"}}
 	checkpointFirst = &fault{"a checkpoint before the commit",
 		"invariant 1: no position moves ahead of the target", nil}
 	startInvisible = &fault{"position read before the snapshot without the visibility rule",

@@ -64,7 +64,9 @@ func play(source, c *choices, f *fault, names []string) (*world, error) {
 		case errors.Is(err, errCrash):
 			continue
 		case errors.Is(err, errStop):
-			return w, nil
+			w.note("stopped, and the column is made wider")
+			w.narrow = false
+			continue
 		case err != nil:
 			return w, err
 		}
@@ -126,7 +128,7 @@ func (r *run) takeOver() error {
 	w.note("run with epoch %d, target at %d", r.epoch, w.target.now().kept.low)
 	return w.target.commit(func(d *database) error {
 		d.epoch = r.epoch
-		if n := len(w.saved); n > 0 && w.fault == jsonBelieved {
+		if n := len(w.saved); n > 0 && w.fault == jsonBelieved && w.saved[n-1].ahead(d.kept) {
 			d.kept = w.saved[n-1].clone()
 		}
 		if n := len(w.saved); n > 0 && d.dropped {
@@ -142,6 +144,11 @@ func (r *run) takeOver() error {
 		}
 		return nil
 	})
+}
+
+// ahead reports whether a state file knows of more than the target does.
+func (p progress) ahead(target progress) bool {
+	return p.low > target.low || len(p.done) > len(target.done)
 }
 
 // earlier is any end of a transaction from which the log can be replayed once
