@@ -221,7 +221,8 @@ func (r *run) configure(ctx context.Context) error {
 		return fmt.Errorf("read the limits of the target: %w", err)
 	}
 	r.write = applier.Config{Target: r.target, Version: r.facts.Target.Identity.Version, Progress: r.prog,
-		SQLLogBin: r.opt.Config.Target.SQLLogBin, MaxPacket: packet, MaxNotes: notes}
+		SQLLogBin: r.opt.Config.Target.SQLLogBin, MaxPacket: packet, MaxNotes: notes,
+		Flavor: r.facts.Source.Identity.Version.Flavor, Threads: r.opt.Config.CatchUp.Threads}
 	r.dump, err = dumper.New(dumper.Config{Source: r.source, Identity: r.facts.Source.Identity,
 		Rung: dumper.Rung(r.facts.Rung), AllowLocks: r.opt.Config.Source.AllowLocks, Logger: r.log})
 	return err

@@ -57,8 +57,8 @@ func (r *run) resumeInput() *check.Resume {
 	if seen := r.st.Sources[0].SnapshotSeen; seen != nil && seen.GTIDSet != "" {
 		in.MustContain = append(in.MustContain, seen.GTIDSet)
 	}
-	if r.highWater != "" {
-		in.MustContain = append(in.MustContain, r.highWater)
+	if r.reached.GTIDSet != "" {
+		in.MustContain = append(in.MustContain, r.reached.GTIDSet)
 	}
 	return in
 }

@@ -35,7 +35,7 @@ func (r *run) takePositions(rec *progress.Record) {
 	src.SnapshotStart, src.TableListAt = doc.SnapshotStart, doc.TableListAt
 	src.ConsistentAt, src.SnapshotSeen, src.StopPoint = doc.ConsistentAt, doc.SnapshotSeen, doc.StopPoint
 	src.LogFingerprint = printOf(rec)
-	r.highWater, r.marker = rec.HighWater.GTIDSet, rec.Marker
+	r.reached, r.marker = rec.HighWater, rec.Marker
 	r.snapshotServer = rec.Doc.SnapshotServer
 	was := src.LastResumable
 	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed

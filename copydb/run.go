@@ -45,14 +45,14 @@ type run struct {
 	written  bool // something was written to the target or the state by this call
 
 	// Of one attempt.
-	hold      *mysqlconn.Control // on the target: named locks, the journal, documents
-	tableMu   sync.Mutex         // tables' descriptions are kept in the order in which they change
-	prog      *progress.Store
-	dump      *dumper.Dumper
-	write     applier.Config
-	entries   int    // of the journal
-	highWater string // GTID set of the target's high-water
-	marker    progress.Marker
+	hold    *mysqlconn.Control // on the target: named locks, the journal, documents
+	tableMu sync.Mutex         // tables' descriptions are kept in the order in which they change
+	prog    *progress.Store
+	dump    *dumper.Dumper
+	write   applier.Config
+	entries int            // of the journal
+	reached state.Position // the target's high-water when the attempt began
+	marker  progress.Marker
 	// snapshotServer is the UUID of the server whose log the places of chunks are of.
 	snapshotServer string
 	adopted        bool

@@ -122,7 +122,7 @@ func (r *run) checkSource(ctx context.Context) error {
 		// A run before this one may have accepted the server, and ended before the
 		// target's position was one of its log.
 		if _, server := streamer.SplitFingerprint(src.LogFingerprint); server != "" && server != id.UUID {
-			r.change(func(*state.State) { forgetPlaces(src) })
+			r.change(func(*state.State) { r.forgetPlaces() })
 		}
 		return nil
 	}
@@ -135,16 +135,17 @@ func (r *run) checkSource(ctx context.Context) error {
 	r.change(func(*state.State) {
 		src.Server = r.serverState(id, r.opt.Config.Source.Host, r.opt.Config.Source.Port)
 		src.ServerID = id.ServerID
-		forgetPlaces(src)
+		r.forgetPlaces()
 	})
 	return r.configure(ctx) // for sessions that prove to be on this server
 }
 
 // forgetPlaces leaves only the GTID sets of a source's positions: the files are
 // another server's.
-func forgetPlaces(src *state.Source) {
+func (r *run) forgetPlaces() {
+	src := &r.st.Sources[0]
 	src.LogFingerprint = ""
-	for _, p := range []*state.Position{&src.LastStreamed, &src.LastResumable, src.ConsistentAt, src.StopPoint, src.TableListAt} {
+	for _, p := range []*state.Position{&r.reached, &src.LastStreamed, &src.LastResumable, src.ConsistentAt, src.StopPoint, src.TableListAt} {
 		if p != nil {
 			p.File, p.Pos = "", 0
 		}

@@ -62,6 +62,25 @@ func (t *Transaction) StreamedPosition() state.Position {
 	return t.Streamed
 }
 
+// HighPosition is the end of the last event with the GTID set that holds all
+// that is applied with the transaction: a part's own GTID, too. Like EndPosition
+// it may be called at any time.
+func (t *Transaction) HighPosition() state.Position {
+	p := t.Streamed
+	if t.executed == nil {
+		return p
+	}
+	set := t.executed
+	if t.Partial && t.GTID != "" {
+		set = set.Clone()
+		if err := set.Add(t.GTID); err != nil {
+			return p
+		}
+	}
+	p.GTIDSet = set.String()
+	return p
+}
+
 // DDL is a statement that changes the structure of selected tables, or may. The
 // rows that CREATE TABLE … SELECT writes into its new table are not among the
 // changes.

@@ -110,6 +110,6 @@ func Default() Config {
 // settle puts in place of auto what it means where it means one thing.
 func (c *Config) settle() {
 	if c.CatchUp.Threads == 0 {
-		c.CatchUp.Threads = 1
+		c.CatchUp.Threads = 4
 	}
 }

@@ -54,7 +54,7 @@ func TestDefaults(t *testing.T) {
 	got := Default()
 	switch {
 	case got.Source.Port != 3306, got.Snapshot.ChunkSize != 16<<20, got.StopTimeout != 6*time.Second,
-		got.CatchUp.Until.Word != UntilCaughtUp, got.CatchUp.Threads != 1, got.State != "copydb-state.json",
+		got.CatchUp.Until.Word != UntilCaughtUp, got.CatchUp.Threads != 4, got.State != "copydb-state.json",
 		!got.Source.AllowLocks, !got.Target.SQLLogBin, got.Snapshot.Threads != 0:
 		t.Errorf("defaults: %+v", got)
 	}
@@ -132,7 +132,6 @@ func TestRefused(t *testing.T) {
 		{"cert in the clear", "source: {host: h, tls: {mode: disabled, cert: c, key: k}}", `source.tls.cert: nothing is encrypted`},
 		{"name without use", "source: {host: h, tls: {mode: verify-ca, server_name: x}}", `source.tls.server_name: no name is verified`},
 		{"socket without name", "source: {socket: /s, tls: {mode: verify-identity}}", `source.tls.server_name: verify-identity over a socket`},
-		{"applier threads", "catch_up: {threads: 2}", `catch_up.threads: 2: not supported yet`},
 		{"apply", "catch_up: {ddl: apply}", `catch_up.ddl: apply: not supported yet`},
 		{"cutover", "catch_up: {until: cutover}", `catch_up.until: cutover: not supported yet`},
 	}

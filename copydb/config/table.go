@@ -146,8 +146,8 @@ var snapshotKeys = []Key{
 }
 
 var catchUpKeys = []Key{
-	{Path: "catch_up.threads", Kind: KindThreads, Default: "auto", Only: []string{"auto", "1"}, Min: 1, Max: 256,
-		Doc:   "transactions applied at the same time; auto: 1",
+	{Path: "catch_up.threads", Kind: KindThreads, Default: "auto", Min: 1, Max: 256,
+		Doc:   "sessions that the rows of a large window are written over; auto: 4",
 		field: func(c *Config) any { return &c.CatchUp.Threads }},
 	{Path: "catch_up.until", Kind: KindUntil, Default: UntilCaughtUp,
 		Words: []string{UntilCaughtUp, UntilNever, untilCutover}, Only: []string{UntilCaughtUp, UntilNever, "{gtid: SET}", "{file: NAME, pos: N}"},

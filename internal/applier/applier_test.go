@@ -46,7 +46,7 @@ func newBench(t *testing.T, kind servers.Kind) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.cfg = Config{Target: target, Version: id.Version, Progress: p, SQLLogBin: true, MaxPacket: 16 << 20, MaxNotes: AllNotes}
+	b.cfg = Config{Target: target, Version: id.Version, Progress: p, SQLLogBin: true, MaxPacket: 16 << 20, MaxNotes: AllNotes, Flavor: id.Version.Flavor}
 	return b
 }
 
@@ -74,7 +74,15 @@ func row(literals ...string) Row {
 
 func unit(at uint64, changes ...Change) Unit {
 	p := state.Position{File: "binlog.000001", Pos: at}
-	return Unit{Changes: changes, End: func() (state.Position, state.Position) { return p, p }}
+	return Unit{Changes: changes, End: func() End { return End{p, p, p} }}
+}
+
+func window(units ...Unit) *Window {
+	w := &Window{}
+	for _, u := range units {
+		w.Add(u)
+	}
+	return w
 }
 
 func (b *bench) rows(t *testing.T, query string) string {
@@ -104,11 +112,11 @@ func TestApply(t *testing.T) {
 // index 0 of an ENUM is written in spite of the strict mode.
 func (b *bench) twoKeys(t *testing.T) {
 	u := b.load(t, table.Name{Database: "a", Table: "u"})
-	a := NewApplier(b.cfg)
+	a := NewApplier(b.cfg, state.Position{})
 	defer a.Close()
-	n, err := a.Apply(t.Context(), []Unit{unit(100,
+	n, err := a.Apply(t.Context(), window(unit(100,
 		Change{Table: u, Op: Insert, After: row("3", "1", "2", "0")},
-		Change{Table: u, Op: Update, Before: row("3", "1", "2", "0"), After: row("4", "1", "2", "0")})})
+		Change{Table: u, Op: Update, Before: row("3", "1", "2", "0"), After: row("4", "1", "2", "0")})))
 	if err != nil || n != 1 {
 		t.Fatalf("%d units, %v", n, err)
 	}
@@ -123,12 +131,12 @@ func (b *bench) twoKeys(t *testing.T) {
 
 func (b *bench) oneByOne(t *testing.T) {
 	u := b.load(t, table.Name{Database: "a", Table: "u"})
-	a := NewApplier(b.cfg)
+	a := NewApplier(b.cfg, state.Position{})
 	defer a.Close()
 	put := func(id, x string) Change {
 		return Change{Table: u, Op: Insert, After: row(id, x, x, "1"), At: "binlog.000001:" + id}
 	}
-	n, err := a.Apply(t.Context(), []Unit{unit(200, put("20", "20")), unit(210, put("21", "21")), unit(220, put("22", "'no number'")), unit(230, put("23", "23"))})
+	n, err := a.Apply(t.Context(), window(unit(200, put("20", "20")), unit(210, put("21", "21")), unit(220, put("22", "'no number'")), unit(230, put("23", "23"))))
 	var failed *ApplyError
 	if n != 2 || !errors.As(err, &failed) || failed.At != "binlog.000001:22" || failed.Table != "a.u" {
 		t.Fatalf("%d units, %v", n, err)
@@ -149,12 +157,12 @@ func (b *bench) oneByOne(t *testing.T) {
 // stop where there is none.
 func (b *bench) exactly(t *testing.T) {
 	n := b.load(t, table.Name{Database: "a", Table: "n"})
-	a := NewApplier(b.cfg)
+	a := NewApplier(b.cfg, state.Position{})
 	defer a.Close()
-	_, err := a.Apply(t.Context(), []Unit{unit(300,
+	_, err := a.Apply(t.Context(), window(unit(300,
 		Change{Table: n, Op: Delete, Before: row("0e+00", "'a'")},
 		Change{Table: n, Op: Update, Before: row("NULL", "'a '"), After: row("1e+00", "'b'")},
-		Change{Table: n, Op: Update, Before: row("1e+00", "'b'"), After: row("1e+00", "'b'")})})
+		Change{Table: n, Op: Update, Before: row("1e+00", "'b'"), After: row("1e+00", "'b'")})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +170,7 @@ func (b *bench) exactly(t *testing.T) {
 		t.Errorf("rows %s", got)
 	}
 	before := b.rows(t, "SELECT COUNT(*) FROM a.n")
-	units, err := a.Apply(t.Context(), []Unit{unit(310, Change{Table: n, Op: Delete, Before: row("0e+00", "'A'")}, Change{Table: n, Op: Delete, Before: row("0e+00", "'A'")})})
+	units, err := a.Apply(t.Context(), window(unit(310, Change{Table: n, Op: Delete, Before: row("0e+00", "'A'")}, Change{Table: n, Op: Delete, Before: row("0e+00", "'A'")})))
 	if units != 0 || !errors.Is(err, ErrMissed) {
 		t.Errorf("%d units, %v", units, err)
 	}
@@ -174,12 +182,12 @@ func (b *bench) exactly(t *testing.T) {
 // A run whose migration was taken over writes nothing more.
 func (b *bench) fenced(t *testing.T) {
 	u := b.load(t, table.Name{Database: "a", Table: "u"})
-	a := NewApplier(b.cfg)
+	a := NewApplier(b.cfg, state.Position{})
 	defer a.Close()
 	if _, err := progress.Begin(t.Context(), b.conn, b.cfg.Progress.Migration, "run2"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := a.Apply(t.Context(), []Unit{unit(400, Change{Table: u, Op: Insert, After: row("40", "40", "40", "1")})})
+	_, err := a.Apply(t.Context(), window(unit(400, Change{Table: u, Op: Insert, After: row("40", "40", "40", "1")})))
 	if !errors.Is(err, progress.ErrFenced) {
 		t.Errorf("apply: %v", err)
 	}

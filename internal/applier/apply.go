@@ -2,28 +2,21 @@ package applier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
 
-// Unit is what is committed as a whole: one transaction of the source, or one
-// part of a large one.
-type Unit struct {
-	Changes []Change
-	// End returns the boundary behind the unit, zero for a part, and the end of
-	// its last event. It is called for few units: the text of a GTID set costs.
-	End func() (low, streamed state.Position)
-	// Fingerprint is that of the log file in which the unit ends.
-	Fingerprint string
-	// Marker says how many changes of exact tables are done of a transaction of
-	// which this is a part; zero for a whole one.
-	Marker progress.Marker
-}
+// spreadRows is how many rows a window writes at least before it is worth the
+// commits of several sessions; a smaller one is one transaction.
+const spreadRows = 500
 
 // ApplyError says which change of which unit failed.
 type ApplyError struct {
@@ -42,23 +35,34 @@ func (e *ApplyError) Error() string {
 // Unwrap returns the server's error.
 func (e *ApplyError) Unwrap() error { return e.Err }
 
-// Applier writes changes from the binary log, in order, over one session. It
-// belongs to one goroutine.
+// Applier writes windows of changes from the binary log, one window at a time.
+// It belongs to one goroutine.
 type Applier struct {
 	cfg     Config
 	main    line
-	side    line // for engines that do not roll back
+	side    line   // for engines that do not roll back
+	lanes   []line // for the rows of large windows, side by side
 	writers map[*table.Table]*writer
+	read    time.Time // when the oldest of writers was made
+	// high is the target's high-water while it lies ahead of what is committed in
+	// order: rows from up to there may be on the target.
+	high state.Position
 }
 
-// NewApplier opens nothing.
-func NewApplier(cfg Config) *Applier { return &Applier{cfg: cfg} }
+// NewApplier opens nothing. High is the target's high-water when the run began:
+// rows from up to there may be on the target already.
+func NewApplier(cfg Config, high state.Position) *Applier {
+	return &Applier{cfg: cfg, high: high, lanes: make([]line, max(cfg.Threads, 1))}
+}
 
 // Close ends the sessions.
 func (a *Applier) Close() error {
 	a.forget()
 	a.main.close()
 	a.side.close()
+	for i := range a.lanes {
+		a.lanes[i].close()
+	}
 	return nil
 }
 
@@ -66,113 +70,195 @@ func (a *Applier) Close() error {
 // what was wrong.
 func (a *Applier) forget() { a.writers = nil }
 
-// Apply commits units together in one transaction of the target, with the
-// positions they reach. Where that fails for a cause that trying again does not
-// mend, they are committed one by one up to the one that fails. It returns how
-// many units are committed, and the error that stopped it.
+// Apply commits a window and the positions it reaches. A small one is one
+// transaction of the target. The rows of a large one are written over several
+// sessions, in any order: high-water is moved to the window's end before the
+// first of them, low-water after the last.
 //
-// An error leaves the session closed; the next call opens another.
-func (a *Applier) Apply(ctx context.Context, units []Unit) (int, error) {
-	err := a.commit(ctx, units)
+// Where that fails for a cause that trying again does not mend, the units are
+// committed one by one up to the one that fails. Apply returns how many are
+// committed, and the error that stopped it.
+//
+// An error leaves all sessions closed; the next call opens others.
+func (a *Applier) Apply(ctx context.Context, w *Window) (int, error) {
+	err := a.whole(ctx, w)
 	if err == nil {
-		return len(units), nil
+		return len(w.Units), nil
 	}
 	a.Close()
-	if len(units) == 1 || ctx.Err() != nil || mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err) {
+	if len(w.Units) == 1 || ctx.Err() != nil || mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err) || errors.Is(err, progress.ErrFenced) {
 		return 0, err
 	}
-	for i := range units {
-		if err := a.commit(ctx, units[i:i+1]); err != nil {
+	for i := range w.Units {
+		one := &Window{}
+		one.Add(w.Units[i])
+		if err := a.whole(ctx, one); err != nil {
 			a.Close()
 			return i, err
 		}
 	}
-	return len(units), nil
+	return len(w.Units), nil
 }
 
-func (a *Applier) commit(ctx context.Context, units []Unit) error {
-	var err error
-	for range conflictTries {
-		if err = a.tryCommit(ctx, units); !mysqlconn.IsLockConflict(err) {
+// whole applies a window, and again where it met locks.
+func (a *Applier) whole(ctx context.Context, w *Window) error {
+	for try := 1; ; try++ {
+		err := a.once(ctx, w)
+		if err == nil || !mysqlconn.IsLockConflict(err) || try == conflictTries {
 			return err
 		}
 		a.forget()
 	}
-	return err
 }
 
-func (a *Applier) tryCommit(ctx context.Context, units []Unit) error {
-	if a.main.idle() {
-		a.forget() // no longer than the session
+func (a *Applier) once(ctx context.Context, w *Window) error {
+	if err := a.meet(ctx, w); err != nil {
+		return err
+	}
+	p := a.plan(w)
+	if !p.spread {
+		return a.commit(ctx, append(p.removes, append(p.upserts, p.serial...)...), w)
+	}
+	if err := a.raise(ctx, w); err != nil {
+		return err
+	}
+	// All deletes are committed before the first row is written: see Window.
+	for _, stmts := range [][]*statement{p.removes, p.upserts} {
+		if err := a.abreast(ctx, stmts); err != nil {
+			return err
+		}
+	}
+	return a.commit(ctx, p.serial, w)
+}
+
+// plan is what a window comes to.
+type plan struct {
+	removes, upserts []*statement
+	// serial are the statements that one session carries out in order: those of
+	// exact tables, which must commit with the position, and of engines without
+	// transactions.
+	serial []*statement
+	spread bool
+}
+
+func (a *Applier) plan(w *Window) plan {
+	var p plan
+	limit := insertBytes
+	if a.cfg.MaxPacket > 0 {
+		limit = min(limit, int(a.cfg.MaxPacket)/2)
+	}
+	p.spread = len(a.lanes) > 1 && w.Net()-len(w.exact) >= spreadRows
+	for _, n := range w.nets {
+		wr := a.writers[n.table]
+		if n.key == nil {
+			continue
+		}
+		gone, there := n.sorted(true), n.sorted(false)
+		if !wr.transactional {
+			p.serial = cutInto(cutInto(p.serial, wr, remove, gone, limit), wr, upsert, there, limit)
+			p.spread = true // what is written stays there, whatever becomes of the transaction
+			continue
+		}
+		p.removes = cutInto(p.removes, wr, remove, gone, limit)
+		p.upserts = cutInto(p.upserts, wr, upsert, there, limit)
+	}
+	p.serial = append(p.serial, exactly(w.exact, a.writers, limit)...)
+	return p
+}
+
+// meet reads the target's structure of each table that the window is the first
+// to change.
+func (a *Applier) meet(ctx context.Context, w *Window) error {
+	if time.Since(a.read) > idleLimit {
+		a.forget()
+	}
+	for _, n := range w.nets {
+		if a.writers[n.table] != nil {
+			continue
+		}
+		s, err := a.main.open(ctx, a.cfg)
+		if err != nil {
+			return err
+		}
+		wr, err := newWriter(ctx, s, a.cfg.Version, n.table)
+		if err != nil {
+			return failed(w.first(n.table), err)
+		}
+		if a.writers == nil {
+			a.writers, a.read = map[*table.Table]*writer{}, time.Now()
+		}
+		a.writers[n.table] = wr
+	}
+	return nil
+}
+
+// first returns the first change of a table.
+func (w *Window) first(t *table.Table) *Change {
+	for i := range w.Units {
+		for j := range w.Units[i].Changes {
+			if c := &w.Units[i].Changes[j]; c.Table == t {
+				return c
+			}
+		}
+	}
+	return &Change{Table: t}
+}
+
+// raise moves high-water to the window's end, unless it is there.
+func (a *Applier) raise(ctx context.Context, w *Window) error {
+	end := w.last().End().High
+	if position.Reached(a.cfg.Flavor, a.high, end) {
+		return nil
 	}
 	session, err := a.main.open(ctx, a.cfg)
 	if err != nil {
 		return err
 	}
-	return a.cfg.inTransaction(ctx, session, func() error {
-		if err := a.write(ctx, merge(units)); err != nil {
-			return err
+	err = a.cfg.inTransaction(ctx, session, func() error {
+		_, err := session.Exec(ctx, a.cfg.Progress.HighSQL(end))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("move high-water on the target: %w", err)
+	}
+	a.high = end
+	return nil
+}
+
+// commit carries statements out in one transaction that also moves the position
+// to the window's end.
+func (a *Applier) commit(ctx context.Context, stmts []*statement, w *Window) error {
+	session, err := a.main.open(ctx, a.cfg)
+	if err != nil {
+		return err
+	}
+	low, streamed := Reached(w.Units)
+	high, ahead := w.last().End().High, !a.high.IsZero()
+	if ahead && position.Reached(a.cfg.Flavor, high, a.high) {
+		ahead = false
+	}
+	if ahead {
+		high = a.high
+	}
+	err = a.cfg.inTransaction(ctx, session, func() error {
+		for _, s := range stmts {
+			if err := a.serially(ctx, s); err != nil {
+				return err
+			}
 		}
-		low, streamed := Reached(units)
-		_, err := session.Exec(ctx, a.cfg.Progress.WaterSQL(low, streamed, streamed, units[len(units)-1].Marker))
+		_, err := session.Exec(ctx, a.cfg.Progress.WaterSQL(low, streamed, high, w.last().Marker))
 		if err != nil {
 			return fmt.Errorf("move the position on the target: %w", err)
 		}
 		return nil
 	})
+	if err == nil && !ahead {
+		a.high = state.Position{}
+	}
+	return err
 }
 
-// Reached returns the last boundary behind units, or nil, and the end of the
-// last event.
-func Reached(units []Unit) (low *progress.Low, streamed state.Position) {
-	for i := len(units) - 1; i >= 0; i-- {
-		l, s := units[i].End()
-		if i == len(units)-1 {
-			streamed = s
-		}
-		if !l.IsZero() {
-			return &progress.Low{Position: l, LogFingerprint: units[i].Fingerprint}, streamed
-		}
-	}
-	return nil, streamed
-}
-
-// merge joins the changes of all units: the statements may span them.
-func merge(units []Unit) []Change {
-	if len(units) == 1 {
-		return units[0].Changes
-	}
-	n := 0
-	for i := range units {
-		n += len(units[i].Changes)
-	}
-	all := make([]Change, 0, n)
-	for i := range units {
-		all = append(all, units[i].Changes...)
-	}
-	return all
-}
-
-func (a *Applier) write(ctx context.Context, changes []Change) error {
-	stmts, err := plan(changes, func(c *Change) (*writer, error) {
-		w, err := a.writer(ctx, c.Table)
-		if err != nil {
-			return nil, a.failed(c, err)
-		}
-		return w, nil
-	}, insertBytes)
-	if err != nil {
-		return err
-	}
-	for _, s := range stmts {
-		if err := a.run(ctx, s); err != nil {
-			return a.failed(s.changes[0], err)
-		}
-	}
-	return nil
-}
-
-func (a *Applier) failed(c *Change, err error) error {
+func failed(c *Change, err error) error {
 	e := &ApplyError{Table: c.Table.String(), Op: c.Op, At: c.At, Err: err}
 	if k := c.Table.UsableKey(); k != nil {
 		e.Key = k.KeyNames()
@@ -180,30 +266,31 @@ func (a *Applier) failed(c *Change, err error) error {
 	return e
 }
 
-func (a *Applier) writer(ctx context.Context, t *table.Table) (*writer, error) {
-	if w := a.writers[t]; w != nil {
-		return w, nil
+// serially carries one statement out on the session that its table's engine
+// wants.
+func (a *Applier) serially(ctx context.Context, s *statement) error {
+	on := &a.main
+	if !s.writer.transactional {
+		on = &a.side
 	}
-	w, err := newWriter(ctx, a.main.session, a.cfg.Version, t)
+	session, err := on.open(ctx, a.cfg)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if a.writers == nil {
-		a.writers = map[*table.Table]*writer{}
-	}
-	a.writers[t] = w
-	return w, nil
+	return s.run(ctx, session)
 }
 
-// run carries one statement out on the session that its table's engine wants.
-func (a *Applier) run(ctx context.Context, s *statement) (err error) {
-	on := a.main.session
-	if !s.writer.transactional {
-		if on, err = a.side.open(ctx, a.cfg); err != nil {
-			return err
-		}
+// run carries the statement out.
+func (s *statement) run(ctx context.Context, on *mysqlconn.Session) error {
+	if err := s.exec(ctx, on); err != nil {
+		return failed(s.rows[0].change, err)
 	}
-	if s.zeros > 0 {
+	return nil
+}
+
+func (s *statement) exec(ctx context.Context, on *mysqlconn.Session) (err error) {
+	zeros := s.zeros()
+	if zeros > 0 {
 		if _, err := on.Exec(ctx, "SET SESSION sql_mode = '"+looseMode+"'"); err != nil {
 			return err
 		}
@@ -213,9 +300,9 @@ func (a *Applier) run(ctx context.Context, s *statement) (err error) {
 			}
 		}()
 	}
-	res, err := on.ExecBytes(ctx, s.text)
+	res, err := on.ExecBytes(ctx, s.text())
 	if s.verb == upsert && mysqlconn.IsDuplicateKey(err) {
-		res, err = on.ExecBytes(ctx, s.asReplace())
+		res, err = on.ExecBytes(ctx, s.replaceText())
 	}
 	if err != nil {
 		return err
@@ -223,5 +310,5 @@ func (a *Applier) run(ctx context.Context, s *statement) (err error) {
 	if err := s.hit(res); err != nil {
 		return err
 	}
-	return checkWarnings(ctx, on, s.writer.source, int(res.Warnings), s.zeros)
+	return checkWarnings(ctx, on, s.writer.source, int(res.Warnings), zeros)
 }

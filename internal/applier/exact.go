@@ -14,40 +14,29 @@ import (
 // was.
 var ErrMissed = errors.New("the target does not have the row as it was on the source")
 
-// updateOne makes the statement change one row that has all values of the before
-// image.
-func (s *statement) updateOne(c *Change) {
-	w := s.writer
-	s.text = append(s.text, w.update...)
+// appendUpdateOne appends the statement that changes one row that has all values
+// of the before image.
+func (w *writer) appendUpdateOne(dst []byte, c *Change) []byte {
+	dst = append(dst, w.update...)
 	for n, i := range w.columns {
 		if n > 0 {
-			s.text = append(s.text, ", "...)
+			dst = append(dst, ", "...)
 		}
-		s.text = append(append(append(s.text, w.names[n]...), " = "...), c.After[i]...)
+		dst = append(append(append(dst, w.names[n]...), " = "...), c.After[i]...)
 	}
-	s.text = append(s.text, " WHERE "...)
-	s.matchAll(c.Before)
-	s.zeros += w.zeros(c.After)
-	s.add(c)
+	return w.appendMatchAll(append(dst, " WHERE "...), c.Before)
 }
 
-// removeOne makes the statement delete one row that has all values of the before
-// image.
-func (s *statement) removeOne(c *Change) {
-	s.text = append(s.text, s.writer.delete...)
-	s.matchAll(c.Before)
-	s.add(c)
-}
-
-func (s *statement) matchAll(r Row) {
-	w := s.writer
+// appendMatchAll appends the condition that finds one row that has all values of
+// an image.
+func (w *writer) appendMatchAll(dst []byte, r Row) []byte {
 	for n, i := range w.columns {
 		if n > 0 {
-			s.text = append(s.text, " AND "...)
+			dst = append(dst, " AND "...)
 		}
-		s.text = appendSame(s.text, &w.source.Columns[i], w.names[n], r[i])
+		dst = appendSame(dst, &w.source.Columns[i], w.names[n], r[i])
 	}
-	s.text = append(s.text, " LIMIT 1"...)
+	return append(dst, " LIMIT 1"...)
 }
 
 // appendSame appends the condition that a column has exactly the value of a
@@ -88,8 +77,8 @@ func (s *statement) hit(res mysqlconn.Result) error {
 	default:
 		return nil
 	}
-	if found != s.rows {
-		return fmt.Errorf("%w (%d rows found, %d wanted)", ErrMissed, found, s.rows)
+	if found != len(s.rows) {
+		return fmt.Errorf("%w (%d rows found, %d wanted)", ErrMissed, found, len(s.rows))
 	}
 	return nil
 }

@@ -13,11 +13,13 @@ import (
 // Config is what Loaders and Appliers share.
 type Config struct {
 	Target    *mysqlconn.Server
-	Version   mysqlconn.Version
+	Version   mysqlconn.Version // the target's
+	Flavor    mysqlconn.Flavor  // the source's: positions are its
 	Progress  *progress.Store
 	SQLLogBin bool  // false: the target does not log what is written
 	MaxPacket int64 // the target's max_allowed_packet, bytes
 	MaxNotes  int64 // warnings of one statement that a session can list: AllNotes where it may
+	Threads   int   // sessions that an Applier writes a window's rows over
 }
 
 // AllNotes is the most that a server lists of the warnings of one statement.

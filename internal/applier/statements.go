@@ -1,125 +1,130 @@
 package applier
 
+import "github.com/copydb/copydb/internal/table"
+
 // verb is what a statement does.
 type verb uint8
 
 const (
-	upsert verb = iota + 1 // INSERT … ON DUPLICATE KEY UPDATE
-	remove                 // DELETE by keys
+	remove verb = iota + 1 // DELETE by keys
+	upsert                 // INSERT … ON DUPLICATE KEY UPDATE
 	// Of exact tables, each change once:
 	insertOnly // INSERT
 	updateOne  // UPDATE … LIMIT 1, by all columns
 	removeOne  // DELETE … LIMIT 1, by all columns
 )
 
-// statement is one statement for rows of one table, in the form that
-// Session.ExecBytes wants.
+const (
+	// A list of more keys than this is none that servers look up one by one: they
+	// weigh the ranges against a scan, and give up at a limit of memory.
+	keysOfDelete  = 500
+	pairsOfDelete = 100 // where the key has several columns
+)
+
+// statement is one statement for rows of one table. Its text is made when it is
+// run, and again where it is repeated.
 type statement struct {
-	writer  *writer
-	changes []*Change // those it carries out
-	verb    verb
-	text    []byte
-	rows    int
-	zeros   int
+	writer *writer
+	verb   verb
+	rows   []netRow
+	size   int // bytes of the literals
 }
 
-// planner turns changes, in log order, into statements: in order within each
-// table (the order between tables is free, since foreign keys are not checked),
-// runs of the same kind in one statement of at most limit bytes.
-type planner struct {
-	limit int
-	open  map[*writer]*statement
-	out   []*statement
-}
-
-func plan(changes []Change, writerOf func(*Change) (*writer, error), limit int) ([]*statement, error) {
-	p := &planner{limit: limit, open: map[*writer]*statement{}}
-	for i := range changes {
-		c := &changes[i]
-		w, err := writerOf(c)
-		if err != nil {
-			return nil, err
+// full reports whether no more rows should be added.
+func (s *statement) full(limit int) bool {
+	switch s.verb {
+	case updateOne, removeOne:
+		return true
+	case remove:
+		if len(s.writer.key) > 1 {
+			return len(s.rows) >= pairsOfDelete
 		}
-		switch {
-		case w.exact:
-			p.exact(w, c)
-		case c.Op == Delete:
-			p.at(w, remove).remove(c)
-		case c.Op == Update && w.keyMoved(c):
-			p.at(w, remove).remove(c)
-			p.at(w, upsert).put(c)
-		default:
-			p.at(w, upsert).put(c)
+		return len(s.rows) >= keysOfDelete
+	}
+	return s.size >= limit
+}
+
+func (s *statement) add(r netRow) {
+	s.rows = append(s.rows, r)
+	for _, lit := range r.row() {
+		s.size += len(lit) + 1
+	}
+}
+
+// cutInto cuts rows of one verb into statements of at most limit bytes.
+func cutInto(out []*statement, w *writer, v verb, rows []netRow, limit int) []*statement {
+	var s *statement
+	for _, r := range rows {
+		if s == nil || s.full(limit) {
+			s = &statement{writer: w, verb: v}
+			out = append(out, s)
 		}
+		s.add(r)
 	}
-	for _, s := range p.out {
-		if s.verb == upsert {
-			s.text = append(s.text, s.writer.onDuplicate...)
+	return out
+}
+
+// exactly turns changes of exact tables into statements, in order within each
+// table (the order between tables is free, since foreign keys are not checked).
+func exactly(changes []*Change, writers map[*table.Table]*writer, limit int) []*statement {
+	var out []*statement
+	open := map[*writer]*statement{}
+	for _, c := range changes {
+		w := writers[c.Table]
+		v := map[Op]verb{Insert: insertOnly, Update: updateOne, Delete: removeOne}[c.Op]
+		s := open[w]
+		if s == nil || s.verb != v || s.full(limit) {
+			s = &statement{writer: w, verb: v}
+			open[w] = s
+			out = append(out, s)
 		}
+		s.add(netRow{c, c.Op == Delete})
 	}
-	return p.out, nil
+	return out
 }
 
-// at returns the statement of w to add a change to.
-func (p *planner) at(w *writer, v verb) *statement {
-	s := p.open[w]
-	if s == nil || s.verb != v || v == updateOne || v == removeOne || len(s.text) >= p.limit {
-		s = &statement{writer: w, verb: v, text: make([]byte, packetRoom, 1024)}
-		p.open[w] = s
-		p.out = append(p.out, s)
+// text is the statement in the form that Session.ExecBytes wants.
+func (s *statement) text() []byte {
+	w, first := s.writer, s.rows[0]
+	dst := make([]byte, packetRoom, packetRoom+s.size+1024)
+	switch s.verb {
+	case remove:
+		return w.appendDelete(dst, s.rows)
+	case updateOne:
+		return w.appendUpdateOne(dst, first.change)
+	case removeOne:
+		return w.appendMatchAll(append(dst, w.delete...), first.change.Before)
+	case insertOnly:
+		return s.appendTuples(append(dst, w.insert...))
 	}
-	return s
+	return append(s.appendTuples(append(dst, w.insert...)), w.onDuplicate...)
 }
 
-func (p *planner) exact(w *writer, c *Change) {
-	switch c.Op {
-	case Insert:
-		p.at(w, insertOnly).put(c)
-	case Update:
-		p.at(w, updateOne).updateOne(c)
-	case Delete:
-		p.at(w, removeOne).removeOne(c)
-	}
+// replaceText is the same rows as a REPLACE: what is done where a row meets rows
+// of the target under two unique keys at once (1062). Such rows are stale: the
+// log's later events bring them back where they belong.
+func (s *statement) replaceText() []byte {
+	return s.appendTuples(append(make([]byte, packetRoom, packetRoom+s.size+1024), s.writer.replace...))
 }
 
-func (s *statement) remove(c *Change) {
-	if s.rows == 0 {
-		s.text = append(s.text, s.writer.delete...)
-	} else {
-		s.text = append(s.text, " OR "...)
-	}
-	s.text = s.writer.appendMatch(s.text, c.Before)
-	s.add(c)
-}
-
-func (s *statement) put(c *Change) {
-	if s.rows == 0 {
-		s.text = append(s.text, s.writer.insert...)
-	} else {
-		s.text = append(s.text, ',')
-	}
-	s.text = s.writer.appendTuple(s.text, c.After)
-	s.zeros += s.writer.zeros(c.After)
-	s.add(c)
-}
-
-func (s *statement) add(c *Change) {
-	s.rows++
-	if n := len(s.changes); n == 0 || s.changes[n-1] != c {
-		s.changes = append(s.changes, c)
-	}
-}
-
-// asReplace returns the same rows as a REPLACE: what is done where a row meets
-// rows of the target under two unique keys at once (1062). Such rows are stale:
-// the log's later events bring them back where they belong.
-func (s *statement) asReplace() []byte {
-	text := append(make([]byte, packetRoom, len(s.text)), s.writer.replace...)
-	for i, c := range s.changes {
+func (s *statement) appendTuples(dst []byte) []byte {
+	for i, r := range s.rows {
 		if i > 0 {
-			text = append(text, ',')
+			dst = append(dst, ',')
 		}
-		text = s.writer.appendTuple(text, c.After)
+		dst = s.writer.appendTuple(dst, r.change.After)
 	}
-	return text
+	return dst
+}
+
+// zeros counts the ENUM values of index 0 that the statement writes.
+func (s *statement) zeros() int {
+	n := 0
+	if s.verb == remove || s.verb == removeOne {
+		return n
+	}
+	for _, r := range s.rows {
+		n += s.writer.zeros(r.change.After)
+	}
+	return n
 }

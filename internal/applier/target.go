@@ -123,6 +123,29 @@ func (w *writer) appendTuple(dst []byte, r Row) []byte {
 	return append(dst, ')')
 }
 
+// appendDelete appends the statement that deletes rows by their keys.
+func (w *writer) appendDelete(dst []byte, rows []netRow) []byte {
+	dst = append(dst, w.delete...)
+	if len(w.key) == 1 {
+		i := w.key[0]
+		dst = append(append(dst, table.Quote(w.source.Columns[i].Name)...), " IN ("...)
+		for n, r := range rows {
+			if n > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, r.change.Before[i]...)
+		}
+		return append(dst, ')')
+	}
+	for n, r := range rows {
+		if n > 0 {
+			dst = append(dst, " OR "...)
+		}
+		dst = w.appendMatch(dst, r.change.Before)
+	}
+	return dst
+}
+
 // appendMatch appends the condition that finds the row by its key.
 func (w *writer) appendMatch(dst []byte, r Row) []byte {
 	for n, i := range w.key {
@@ -134,16 +157,6 @@ func (w *writer) appendMatch(dst []byte, r Row) []byte {
 		dst = append(append(dst, '='), r[i]...)
 	}
 	return append(dst, ')')
-}
-
-// keyMoved reports whether an update changed the key's bytes.
-func (w *writer) keyMoved(c *Change) bool {
-	for _, i := range w.key {
-		if string(c.Before[i]) != string(c.After[i]) {
-			return true
-		}
-	}
-	return false
 }
 
 // zeros counts ENUM values of index 0, which a strict session refuses.

@@ -83,6 +83,13 @@ func (s *Store) WaterSQL(low *Low, streamed, high state.Position, m Marker) stri
 	return string(append(append(q, " WHERE migration = '"...), s.Migration+"'"...))
 }
 
+// HighSQL is the statement that moves high-water: it is committed before the
+// first write of rows from behind the one before.
+func (s *Store) HighSQL(high state.Position) string {
+	q := table.AppendHex([]byte("UPDATE _copydb.migration SET high_water = "), blob(high))
+	return string(append(append(q, " WHERE migration = '"...), s.Migration+"'"...))
+}
+
 // SaveDoc keeps what is known of the migration as a whole.
 func (s *Store) SaveDoc(ctx context.Context, c *mysqlconn.Control, d Doc, finished bool) error {
 	_, err := c.Exec(ctx, "UPDATE _copydb.migration SET doc = ?, finished = ? WHERE migration = ?", blob(d), finished, s.Migration)

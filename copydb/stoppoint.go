@@ -1,0 +1,104 @@
+package copydb
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/copydb/copydb/copydb/config"
+	"github.com/copydb/copydb/internal/position"
+	"github.com/copydb/copydb/state"
+)
+
+// givenStop takes the stop point from the configuration, where one is given.
+func (c *catcher) givenStop(src state.Source) error {
+	u := c.r.opt.Config.CatchUp.Until
+	if u.Word != "" {
+		return nil
+	}
+	stop := state.Position{File: u.File, Pos: u.Pos, GTIDSet: u.GTID}
+	c.stop = &stop
+	if src.ConsistentAt == nil || position.Reached(c.flavor, stop, *src.ConsistentAt) {
+		return nil
+	}
+	if cmp, ok := position.Compare(stop, *src.ConsistentAt); ok && cmp < 0 {
+		return &Error{Code: ExitResumable, Where: stop.String(),
+			Message: fmt.Sprintf("the stop point lies before %s, from where on the target is an image of the source", src.ConsistentAt),
+			Next:    "give a later one with --until, or none, and resume: " + c.r.resumeCommand()}
+	}
+	return nil
+}
+
+// atStop reports whether the window reaches the stop point.
+func (c *catcher) atStop() bool {
+	return c.stop != nil && c.reaches(*c.stop)
+}
+
+// reaches reports whether the window, or what the target has, reaches p.
+func (c *catcher) reaches(p state.Position) bool {
+	last := c.win.last
+	if last == nil && c.busy != nil {
+		last = c.busy.last
+	}
+	switch {
+	case last == nil:
+		return position.Reached(c.flavor, c.have, p)
+	case last.Partial:
+		return false
+	}
+	if _, ok := position.Compare(last.End, p); ok {
+		return position.Reached(c.flavor, last.End, state.Position{File: p.File, Pos: p.Pos})
+	}
+	return position.Reached(c.flavor, last.EndPosition(), p)
+}
+
+// endsConsistent keeps the stop point, if it is reached and the target is an
+// image of the source there.
+func (c *catcher) endsConsistent() error {
+	if !c.atStop() {
+		return nil
+	}
+	if !c.consistent() {
+		return &Error{Code: ExitResumable, Where: c.stop.String(),
+			Message: "the stop point is reached before the target is an image of the source",
+			Next:    "give a later one with --until, or none, and resume: " + c.r.resumeCommand()}
+	}
+	c.r.change(func(st *state.State) { st.Sources[0].StopPoint = c.stop })
+	return nil
+}
+
+// consistent reports whether everything that a snapshot may have seen is
+// applied.
+func (c *catcher) consistent() bool {
+	c.r.mu.Lock()
+	src := c.r.st.Sources[0]
+	c.r.mu.Unlock()
+	if !c.r.reached.IsZero() && !position.Reached(c.flavor, c.have, c.r.reached) {
+		return false // rows from up to there may be on the target
+	}
+	return src.ConsistentAt != nil && position.Reached(c.flavor, c.have, *src.ConsistentAt) ||
+		src.SnapshotSeen != nil && src.SnapshotSeen.GTIDSet != "" && position.Reached(c.flavor, c.have, *src.SnapshotSeen)
+}
+
+// judgeEnd takes the source's end as the stop point once the lag is under its
+// limit.
+func (c *catcher) judgeEnd(end sourceEnd) {
+	var lag time.Duration
+	known := true
+	switch {
+	case c.win.last == nil && c.busy == nil && position.Reached(c.flavor, c.have, end.at):
+	case c.committed.IsZero():
+		known = false
+	default:
+		lag = max(end.now.Sub(c.committed), 0)
+	}
+	c.r.meter.behind(lag, known, c.r.distance(c.have, end))
+	if c.stop != nil || c.r.opt.Config.CatchUp.Until.Word != config.UntilCaughtUp {
+		return
+	}
+	if c.stopNow || known && lag < c.r.opt.Config.CatchUp.MaxLag && c.consistent() {
+		at := end.at
+		c.stop = &at
+		c.r.stopAt = end.now
+		c.r.log.Debug("almost caught up; the stop point is the source's end", "position", at.String())
+	}
+}
