@@ -72,6 +72,7 @@ func (r *run) catchUp(ctx context.Context) error {
 	if err := c.givenStop(src); err != nil {
 		return err
 	}
+	r.meter.follows()
 	stream, err := c.newStream(src)
 	if err != nil {
 		return err
@@ -120,6 +121,7 @@ func (c *catcher) take(ctx context.Context, tx *streamer.Transaction) error {
 		if err := c.room.Acquire(ctx, n); err != nil {
 			return context.Cause(ctx)
 		}
+		c.r.meter.readAhead(n)
 	}
 	select {
 	case c.in <- tx:

@@ -243,6 +243,7 @@ func (c *catcher) applied(res outcome) error {
 	c.inside = w.last.Partial
 	c.r.meter.caught(int64(len(w.Units)), w.changes, w.bytes)
 	c.room.Release(w.taken)
+	c.r.meter.readAhead(-w.taken)
 	c.kept = time.Now()
 	if c.r.opt.Config.CheckpointInterval == 0 {
 		return c.r.checkpoint()

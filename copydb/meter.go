@@ -18,6 +18,8 @@ type meter struct {
 	lag          time.Duration
 	lagKnown     bool
 	distance     int64 // bytes of the log to its end; -1 = not known
+	backlog      int64 // bytes of changes that are read and not applied
+	forecast     forecast
 	touched      int64
 	phases       []PhaseTotal
 	since        time.Time
@@ -89,10 +91,30 @@ func (m *meter) built() {
 	m.touched++
 }
 
-func (m *meter) behind(lag time.Duration, known bool, distance int64) {
+// behind notes how far the target is from the source. It reports whether the
+// source has been writing faster than the target takes it.
+func (m *meter) behind(lag time.Duration, known bool, distance int64) (outrun bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := time.Now()
 	m.lag, m.lagKnown, m.distance = lag, known, distance
+	m.forecast.add(now, distance)
+	return m.forecast.outrun(now)
+}
+
+// follows begins a catch-up: nothing is read ahead, and nothing known of the end.
+func (m *meter) follows() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.backlog, m.forecast, m.distance, m.lagKnown = 0, forecast{warned: m.forecast.warned}, -1, false
+}
+
+// readAhead notes that bytes of changes wait for the target, or that they were
+// applied where negative.
+func (m *meter) readAhead(bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.backlog += bytes
 }
 
 // moved changes with everything that was done on the target.
@@ -115,7 +137,7 @@ func (m *meter) sample(rec *ProgressRecord) {
 	defer m.mu.Unlock()
 	now := time.Now()
 	rec.Rows, rec.Bytes, rec.RowsTotal, rec.Transactions = m.rows+m.applied, m.bytes, m.estimate, m.transactions
-	rec.LagSeconds, rec.DistanceBytes, rec.ETASeconds = -1, m.distance, -1
+	rec.LagSeconds, rec.DistanceBytes, rec.BacklogBytes, rec.ETASeconds = -1, m.distance, m.backlog, -1
 	if m.lagKnown {
 		rec.LagSeconds = m.lag.Seconds()
 	}
@@ -127,6 +149,9 @@ func (m *meter) sample(rec *ProgressRecord) {
 	if d := now.Sub(first.at).Seconds(); d > 0 {
 		rec.RowsPerSecond = float64(rec.Rows-first.rows) / d
 		rec.BytesPerSecond = float64(rec.Bytes-first.bytes) / d
+	}
+	if left, ok := m.forecast.left(); ok && rec.Phase == state.PhaseCatchUp {
+		rec.ETASeconds = left.Seconds()
 	}
 	if left := m.estimate - m.rows; rec.Phase == state.PhaseSnapshot && left > 0 && rec.RowsPerSecond > 0 {
 		rec.ETASeconds = float64(left) / rec.RowsPerSecond

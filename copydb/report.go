@@ -47,6 +47,7 @@ type ProgressRecord struct {
 	ETASeconds     float64     `json:"eta_seconds"`
 	LagSeconds     float64     `json:"lag_seconds"`
 	DistanceBytes  int64       `json:"distance_bytes"`
+	BacklogBytes   int64       `json:"backlog_bytes"`
 	Transactions   int64       `json:"transactions"`
 	ThrottleReason string      `json:"throttle_reason"`
 	Elapsed        float64     `json:"elapsed_seconds"`

@@ -91,9 +91,12 @@ func (c *catcher) judgeEnd(end sourceEnd) {
 	default:
 		lag = max(end.now.Sub(c.committed), 0)
 	}
-	c.r.meter.behind(lag, known, c.r.distance(c.have, end))
+	outrun := c.r.meter.behind(lag, known, c.r.distance(c.have, end))
 	if c.stop != nil || c.r.opt.Config.CatchUp.Until.Word != config.UntilCaughtUp {
 		return
+	}
+	if outrun {
+		c.r.log.Warn("the source writes faster than the target takes it: the run does not end by itself unless that changes; --deadline bounds it")
 	}
 	if c.stopNow || known && lag < c.r.opt.Config.CatchUp.MaxLag && c.consistent() {
 		at := end.at

@@ -133,7 +133,7 @@ func amounts(rec copydb.ProgressRecord) []string {
 
 func outlook(rec copydb.ProgressRecord) []string {
 	var parts []string
-	if rec.Phase == state.PhaseSnapshot && rec.ETASeconds >= 0 {
+	if rec.ETASeconds >= 0 {
 		parts = append(parts, "ETA "+span(rec.ETASeconds))
 	}
 	if rec.LagSeconds >= 0 {
@@ -141,6 +141,9 @@ func outlook(rec copydb.ProgressRecord) []string {
 	}
 	if rec.DistanceBytes > 0 {
 		parts = append(parts, size(rec.DistanceBytes)+" behind")
+	}
+	if rec.BacklogBytes > 0 {
+		parts = append(parts, size(rec.BacklogBytes)+" read ahead")
 	}
 	if rec.ThrottleReason != "" {
 		parts = append(parts, "throttled: "+rec.ThrottleReason)
