@@ -31,7 +31,7 @@ type result struct {
 	rows, bytes int64
 	pipe, ours  []time.Duration
 	load        load
-	catchUp     time.Duration
+	catchUp     map[string][]time.Duration // by contestant
 }
 
 func (b *bench) say(format string, args ...any) {
@@ -59,8 +59,13 @@ func (b *bench) run(ctx context.Context) (result, error) {
 	if err := b.lab.WriteConfig(database, "state: "+stateFile); err != nil {
 		return r, err
 	}
-	if err := b.copies(ctx, &r); err != nil {
-		return r, err
+	if b.copyToo {
+		if err := b.copies(ctx, &r); err != nil {
+			return r, err
+		}
+	}
+	if b.transactions == 0 {
+		return r, nil
 	}
 	return r, b.catchUp(ctx, &r)
 }
@@ -168,23 +173,37 @@ func command(ctx context.Context, srv *servers.Server, tool string, args ...stri
 	return exec.CommandContext(ctx, argv[0], argv[1:]...)
 }
 
-// catchUp copies once more, writes to the source while nobody follows, and
-// measures the resume that applies it.
+// catchUp copies once more, writes to the source while nobody follows, and lets
+// copydb and the server's own replica apply that by turns, each from the same
+// target.
 func (b *bench) catchUp(ctx context.Context, r *result) error {
 	var once []time.Duration
 	if err := b.measure(ctx, "copydb", &once, r.rows, b.copydbRun); err != nil {
 		return err
 	}
+	_, err := b.lab.Source.DB().ExecContext(ctx, "CREATE USER IF NOT EXISTS repl IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO repl")
+	if err != nil {
+		return err
+	}
+	base, err := b.save(ctx)
+	if err != nil {
+		return fmt.Errorf("keep the target as it is: %w", err)
+	}
 	b.say("writing %d transactions to the source", b.transactions)
-	var err error
 	if r.load, err = write(ctx, b.lab.Source, b.rows, b.transactions); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
-	if r.catchUp, err = b.copydbCall(ctx, "--config", "copydb.yaml", "--resume-state", stateFile); err != nil {
-		return fmt.Errorf("catch up: %w", err)
+	r.catchUp = map[string][]time.Duration{}
+	for range b.rounds {
+		for _, c := range contestants(b.kind) {
+			took, err := base.measure(ctx, c)
+			if err != nil {
+				return fmt.Errorf("catch up: %w", err)
+			}
+			r.catchUp[c.name] = append(r.catchUp[c.name], took)
+		}
 	}
-	b.say("catch-up  %6.2f s", r.catchUp.Seconds())
-	return b.sameRows(ctx)
+	return nil
 }
 
 func (b *bench) sameRows(ctx context.Context) error {

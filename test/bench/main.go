@@ -32,6 +32,7 @@ type options struct {
 	rows         int // of each table
 	rounds       int
 	transactions int
+	copyToo      bool
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -42,7 +43,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	kinds := flags.String("kinds", string(servers.MySQL)+","+string(servers.MariaDB1011), "kinds of servers, with commas")
 	flags.IntVar(&o.rows, "rows", 250_000, fmt.Sprintf("rows of each of the %d tables", tables))
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each is measured")
-	flags.IntVar(&o.transactions, "transactions", 20_000, "transactions of the recorded write load")
+	flags.IntVar(&o.transactions, "transactions", 20_000, "transactions of the recorded write load; 0: none")
+	flags.BoolVar(&o.copyToo, "copy", true, "measure the copy, too")
 	smoke := flags.Bool("smoke", false, "a tiny run that only shows that everything works")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -50,8 +52,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if *smoke {
 		o.rows, o.rounds, o.transactions = 1000, 1, 200
 	}
-	if o.rows < 1 || o.rounds < 1 || o.transactions < 1 {
-		return o, errors.New("-rows, -rounds and -transactions must be 1 or more")
+	if o.rows < 1 || o.rounds < 1 || o.transactions < 0 {
+		return o, errors.New("-rows and -rounds must be 1 or more")
 	}
 	for _, name := range strings.Split(*kinds, ",") {
 		k, err := servers.ParseKind(name)
