@@ -8,7 +8,6 @@ import (
 
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/group"
-	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/streamer"
@@ -197,9 +196,6 @@ func (c *catcher) applyWindows(ctx context.Context) {
 }
 
 func (c *catcher) applyWindow(ctx context.Context, res *outcome) (err error) {
-	if err := hold.Point(ctx, "window"); err != nil {
-		return err
-	}
 	res.units, err = c.apply.Apply(ctx, &res.w.Window)
 	if err != nil {
 		err = errors.Join(err, c.stopBefore(ctx, err, res))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/progress"
@@ -123,8 +124,14 @@ func (a *Applier) once(ctx context.Context, w *Window) error {
 		return err
 	}
 	// All deletes are committed before the first row is written: see Window.
-	for _, stmts := range [][]*statement{p.removes, p.upserts} {
-		if err := a.abreast(ctx, stmts); err != nil {
+	for _, part := range []struct {
+		stmts []*statement
+		then  string
+	}{{nil, "window_begun"}, {p.removes, "window_removed"}, {p.upserts, "window_written"}} {
+		if err := a.abreast(ctx, part.stmts); err != nil {
+			return err
+		}
+		if err := hold.Point(ctx, part.then); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,11 @@ const (
 	HoldStartTaken = "start_taken" // a batch of start positions is kept
 	HoldSchemaMade = "schema_made" // all tables are on the target, no row is
 	HoldCatchUp    = "catch_up"    // before the first event is read
+
+	// Of a window whose rows are written over several sessions:
+	HoldWindowBegun   = "window_begun"   // high-water is moved, nothing is written
+	HoldWindowRemoved = "window_removed" // the deletes are committed
+	HoldWindowWritten = "window_written" // all rows are, the position is not
 )
 
 // HoldChunkRead names the moment when a chunk of the table is read and its
