@@ -41,6 +41,8 @@ var (
 		"no write of a window before the one before is wholly committed", nil}
 	cancelledDropped = &fault{"a row inserted and deleted in one window is no change",
 		"what a window ends without is deleted", nil}
+	keyLeftOut = &fault{"ON DUPLICATE KEY UPDATE of all columns but the key's",
+		"key columns are updated, too: the row that is met may be another one", []string{"keyed"}}
 	collisionSkipped = &fault{"a row of a window that answers 1062 is left out",
 		"1062 is answered with REPLACE", nil}
 	classSpread = &fault{"keys that the server holds equal applied in any order",
@@ -58,7 +60,7 @@ var (
 	planted = []*fault{
 		insertIgnore, updateWhere, checkpointFirst, startInvisible, cascadesOverChunks, jsonBelieved,
 		noFence, truncateUnjournaled, renameTwice, foldHeldApart, markerRemoved,
-		consistentTooEarly, highWaterIgnored, windowsOverlap, cancelledDropped, collisionSkipped,
+		consistentTooEarly, highWaterIgnored, windowsOverlap, cancelledDropped, keyLeftOut, collisionSkipped,
 		classSpread, ddlInCopy, halfCovered, ddlBelowHighWater, sessionReopened,
 	}
 

@@ -203,11 +203,18 @@ func (w *world) write(t *table, rows []row) {
 	if i := t.collision(rows[0], -1); i >= 0 && t.rows[i].key != rows[0].key {
 		w.note("    turns %v into %v", t.rows[i], rows[0])
 	}
-	if w.fault == collisionSkipped {
+	switch w.fault {
+	case collisionSkipped:
 		for _, r := range rows {
 			_ = t.upsert(r)
 		}
 		return
+	case keyLeftOut:
+		for i := range rows {
+			if met := t.collision(rows[i], -1); met >= 0 {
+				rows[i].key = t.rows[met].key
+			}
+		}
 	}
 	if t.upsertAll(rows) {
 		w.note("    1062, done again as REPLACE")
