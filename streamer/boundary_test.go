@@ -42,8 +42,7 @@ func TestEveryBoundaryIsAStart(t *testing.T) {
 			if i%step(len(all), times(8, 40)) != 0 || tx.EndPosition() == end {
 				continue
 			}
-			cfg := src.config(tx.EndPosition(), cfg.Tables)
-			rest := read(t, cfg, end)
+			rest := read(t, src.resume(t, tx, cfg.Tables), end)
 			if got := describe(rest); !slices.Equal(got, want[seen:]) {
 				t.Fatalf("from %+v: %d changes, want %d\n%s", tx.EndPosition(), len(got), len(want)-seen, strings.Join(got, "\n"))
 			}
@@ -68,6 +67,8 @@ func workload(kind servers.Kind) []string {
 			fmt.Sprintf("CREATE TABLE b.x%d (id INT)", i), "CREATE TEMPORARY TABLE a.tmp (id INT)", "DROP TEMPORARY TABLE a.tmp",
 			fmt.Sprintf("CREATE TABLE b.s%d AS SELECT * FROM a.t", i),
 			"XA START 'x'", "INSERT INTO b.t VALUES (2)", "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'",
+			"XA START 'z','1'", fmt.Sprintf("INSERT INTO a.t VALUES (%d,REPEAT('z',190)),(%d,REPEAT('z',190))", n+21, n+22), "XA END 'z','1'", "XA PREPARE 'z','1'",
+			"XA COMMIT 'z','1'", "XA START 'r'", fmt.Sprintf("INSERT INTO a.t VALUES (%d,'never')", n+23), "XA END 'r'", "XA PREPARE 'r'", "XA ROLLBACK 'r'",
 			"XA START 'y'", fmt.Sprintf("INSERT INTO a.t VALUES (%d,'xa')", n+20), "XA END 'y'", "XA COMMIT 'y' ONE PHASE",
 			"BEGIN", "INSERT INTO a.m VALUES (1000,'k')", "INSERT INTO b.t VALUES (4)", "ROLLBACK", "DELETE FROM a.m WHERE id=1000",
 			"ANALYZE TABLE a.t", "FLUSH TABLES", "CREATE OR REPLACE VIEW a.w AS SELECT 1 AS x")

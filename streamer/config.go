@@ -54,8 +54,14 @@ type Config struct {
 	// the run: for sources where XA RECOVER could not be asked.
 	StopUnseenXA bool
 
+	// StatePath is the state file beside which spill files are kept; "" only where
+	// there are no tables.
+	StatePath string
+	// Spilled are the names of the spill files that hold what is prepared at Start.
+	Spilled []string
+
 	// PartBytes bounds the changes of one transaction in memory: more is handed
-	// over as a Partial part.
+	// over as a Partial part, or goes to a spill file.
 	PartBytes int64
 	// Heartbeat is how often an idle source says that it is there.
 	Heartbeat time.Duration
@@ -78,6 +84,9 @@ func (c *Config) check() error {
 	}
 	if c.Start.Pos > maxUint32 && c.Start.GTIDSet == "" {
 		return fmt.Errorf("no dump can start at %s: the place is beyond 4 GiB", c.Start)
+	}
+	if len(c.Tables) > 0 && c.StatePath == "" {
+		return errors.New("stream needs a place for spill files")
 	}
 	for name, spec := range c.Tables {
 		if spec == nil || spec.Structure == nil || len(spec.Structure.Columns) == 0 {

@@ -45,6 +45,7 @@ func SplitFingerprint(print string) (file, server string) {
 // its Start and its tables are not looked at. Errors are those of Stream.Run.
 func Fingerprint(ctx context.Context, cfg Config, file string) (string, error) {
 	cfg.Start, cfg.GTIDs, cfg.Tables, cfg.Fingerprint = state.Position{File: file, Pos: 4}, false, nil, ""
+	cfg.StatePath, cfg.Spilled = "", nil
 	s, err := New(cfg)
 	if err != nil {
 		return "", err

@@ -1,6 +1,8 @@
 package streamer
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +21,14 @@ const (
 	mariadbCompletedXA = 128
 )
 
+// MariaDB's extra flags, in a byte of their own.
+const (
+	mariadbStartAlter    = 2
+	mariadbRollbackAlter = 8
+	mariadbKnownExtra    = 1 | mariadbStartAlter | 4 | mariadbRollbackAlter | 16 // engines, COMMIT ALTER, thread id
+	mariadbGTIDHeader    = 19
+)
+
 // group is the transaction that is being read.
 type group struct {
 	gtid   string
@@ -26,16 +36,22 @@ type group struct {
 	inside state.Position
 	// open says that the group goes on until its commit; else its one statement
 	// is all of it.
-	open     bool
-	xa       bool // its changes may wait for another group's XA COMMIT
-	prepared bool // they certainly do
+	open bool
+	xa   bool // its changes may wait for another group's XA COMMIT
+	// mayRollBack says that it may end in a ROLLBACK although it is logged: the
+	// servers do that where a table was changed whose engine does not roll back.
+	mayRollBack bool
+	idle        bool // its statement did nothing: the start of an ALTER in two phases, or one that was given up
 
 	committedAt time.Time
 	changes     []applier.Change
 	bytes       int64
 	memory      arena
-	handed      int  // changes that were handed over in parts
-	undoable    bool // some of them would be undone by a rollback
+	handed      int          // changes that were handed over in parts
+	undoable    bool         // some of them would be undone by a rollback
+	spill       *spill       // changes behind those, before the ones in memory; nil where there are none
+	lost        []spillTable // see spillEnd
+	ended       string       // the spill file that the group was the end of
 	marks       []mark
 	layouts     map[*replication.TableMapEvent]*layout
 	ddl         *DDL
@@ -66,13 +82,43 @@ func (r *reader) mysqlGroup(h *replication.EventHeader, e *replication.GTIDEvent
 	return r.begin(g)
 }
 
-func (r *reader) mariadbGroup(h *replication.EventHeader, e *replication.MariadbGTIDEvent) error {
+func (r *reader) mariadbGroup(h *replication.EventHeader, e *replication.MariadbGTIDEvent, body []byte) error {
 	id := e.GTID
 	id.ServerID = h.ServerID
 	g := &group{gtid: id.String(), committedAt: committedAt(h, 0), open: !e.IsStandalone(),
-		xa: e.Flags&mariadbPreparedXA != 0, prepared: e.Flags&mariadbPreparedXA != 0,
+		xa: e.Flags&mariadbPreparedXA != 0, mayRollBack: e.Flags&replication.BINLOG_MARIADB_FL_TRANSACTIONAL == 0,
 		add: func() { r.set.AddMariaDB(id.DomainID, id.ServerID, id.SequenceNumber) }}
-	return r.begin(g)
+	extra, err := mariadbExtra(e.Flags, body)
+	if err != nil {
+		return err
+	}
+	g.idle = extra&(mariadbStartAlter|mariadbRollbackAlter) != 0
+	if err := r.begin(g); err != nil {
+		return err
+	}
+	if extra&^mariadbKnownExtra != 0 {
+		return r.stop(table.Name{}, "", fmt.Sprintf("a transaction with flags that are not known (%#x)", extra), "")
+	}
+	return nil
+}
+
+// mariadbExtra reads the flags behind those that the library knows; 0 where the
+// event has none.
+func mariadbExtra(flags byte, body []byte) (byte, error) {
+	at := mariadbGTIDHeader
+	if flags&replication.BINLOG_MARIADB_FL_GROUP_COMMIT_ID != 0 {
+		at += 2
+	}
+	if flags&(mariadbPreparedXA|mariadbCompletedXA) != 0 {
+		if len(body) < at+6 {
+			return 0, errors.New("a GTID event ends inside its XID")
+		}
+		at += 6 + int(body[at+4]) + int(body[at+5])
+	}
+	if len(body) <= at {
+		return 0, nil
+	}
+	return body[at], nil
 }
 
 func committedAt(h *replication.EventHeader, micros uint64) time.Time {
@@ -89,6 +135,9 @@ func (r *reader) begin(g *group) error {
 	g.inside = r.here()
 	if r.cfg.Version.Flavor == mysqlconn.MariaDB && !r.cfg.byFile() {
 		g.inside = state.Position{} // may be the file of another server than the tables' starts
+	}
+	if r.cfg.Version.Flavor == mysqlconn.MySQL && g.gtid == "" {
+		g.mayRollBack = true // with GTIDs MySQL does not mix engines in a transaction
 	}
 	g.layouts = map[*replication.TableMapEvent]*layout{}
 	r.group = g
@@ -119,11 +168,16 @@ func (r *reader) end(h *replication.EventHeader, rolledBack bool) error {
 			return err
 		}
 	}
+	if g.spill != nil {
+		if err := r.unspill(); err != nil {
+			return err
+		}
+	}
 	if r.behind != 0 {
 		r.pos = r.behind
 	}
 	tx := &Transaction{Start: r.at, GTID: g.gtid, CommittedAt: g.committedAt, Changes: g.changes, Bytes: g.bytes,
-		DDL: g.ddl, Streamed: r.here()}
+		DDL: g.ddl, Streamed: r.here(), SpillEnded: g.ended}
 	if r.known || r.behind != 0 {
 		tx.End = resumable(r.here())
 	}
@@ -138,19 +192,22 @@ func (r *reader) end(h *replication.EventHeader, rolledBack bool) error {
 	return r.pass(tx)
 }
 
-// part hands over what there is of a large group. A group of an XA transaction
-// is kept whole: whether it counts is known at its end.
+// part makes room once a group takes too much: what is certain is handed over,
+// what may be undone or waits for another group goes to a file.
 func (r *reader) part() error {
 	g := r.group
-	if g.bytes <= r.cfg.PartBytes {
+	switch {
+	case g.bytes <= r.cfg.PartBytes:
 		return nil
+	case g.xa || g.mayRollBack || g.spill != nil || len(g.marks) > 0:
+		return r.spillOut()
 	}
-	if g.xa {
-		if g.bytes <= 8*r.cfg.PartBytes {
-			return nil
-		}
-		return r.stop(table.Name{}, "", "a large XA transaction is not supported yet", "")
-	}
+	return r.handOver()
+}
+
+// handOver gives what there is of a group to the handler.
+func (r *reader) handOver() error {
+	g := r.group
 	for i := range g.changes {
 		g.undoable = g.undoable || g.changes[i].Table.Transactional()
 	}
@@ -161,11 +218,65 @@ func (r *reader) part() error {
 	return r.pass(tx)
 }
 
+// spillOut moves what there is of a group to its file.
+func (r *reader) spillOut() error {
+	g := r.group
+	if g.spill == nil {
+		s, err := createSpill(r.cfg.StatePath)
+		if err != nil {
+			return err
+		}
+		g.spill = s
+	}
+	for i := range g.changes {
+		if err := g.spill.add(&g.changes[i]); err != nil {
+			return err
+		}
+	}
+	g.changes, g.bytes, g.memory = nil, 0, arena{}
+	return nil
+}
+
+// unspill hands over what a group has in its file, which counts now.
+func (r *reader) unspill() error {
+	g := r.group
+	s, tail := g.spill, g.changes
+	g.spill, g.changes, g.bytes = nil, nil, 0
+	defer s.discard()
+	if err := s.replay(r.spilledTable, r.retake); err != nil {
+		return err
+	}
+	for i := range tail {
+		g.take(tail[i])
+	}
+	return nil
+}
+
+// retake takes a change out of a spill file.
+func (r *reader) retake(c applier.Change) error {
+	g := r.group
+	if g.xa && r.tables.covered(c.Table.FullName(), g) {
+		return nil
+	}
+	g.take(c)
+	if g.bytes <= r.cfg.PartBytes {
+		return nil
+	}
+	return r.handOver()
+}
+
 // savepoint remembers where the group is.
 func (r *reader) savepoint(name string) {
 	g := r.group
 	g.drop(name)
-	g.marks = append(g.marks, mark{name, g.handed + len(g.changes)})
+	g.marks = append(g.marks, mark{name, g.handed + g.spilled() + len(g.changes)})
+}
+
+func (g *group) spilled() int {
+	if g.spill == nil {
+		return 0
+	}
+	return g.spill.end.Count
 }
 
 // drop forgets an older savepoint of that name; names compare without case.
@@ -198,9 +309,12 @@ func (r *reader) cut(at int) error {
 	g := r.group
 	if at < g.handed && g.undoable {
 		return r.stop(table.Name{}, "", "a large transaction rolls back changes of which a part is applied already",
-			"let the next run hold more of a transaction in memory, or start over")
+			"start over: only a new copy has all rows")
 	}
 	from := max(at-g.handed, 0)
+	if g.spill != nil {
+		from = g.spill.rollBack(from)
+	}
 	kept := g.changes[:from]
 	for _, c := range g.changes[from:] {
 		if !c.Table.Transactional() {
@@ -212,9 +326,6 @@ func (r *reader) cut(at int) error {
 	g.bytes = 0
 	for i := range kept {
 		g.bytes += size(&kept[i])
-	}
-	for i := range g.marks {
-		g.marks[i].at = min(g.marks[i].at, g.handed+len(kept))
 	}
 	return nil
 }

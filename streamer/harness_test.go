@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -94,7 +95,34 @@ func (p *pool) close() {
 // wipe leaves a server without databases of a test before.
 func wipe(t *testing.T, srv *servers.Server) {
 	t.Helper()
+	endXA(t, srv)
 	testdb.Exec(t, srv, "SET GLOBAL general_log=OFF; TRUNCATE mysql.general_log; SET foreign_key_checks=0; DROP DATABASE IF EXISTS a; DROP DATABASE IF EXISTS b")
+}
+
+// endXA rolls back what a failed test has left prepared: it would keep the locks
+// of its tables.
+func endXA(t *testing.T, srv *servers.Server) {
+	t.Helper()
+	rows, err := srv.DB().QueryContext(t.Context(), "XA RECOVER")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var format, gtrid, bqual int
+		var data string
+		if err := rows.Scan(&format, &gtrid, &bqual, &data); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, fmt.Sprintf("X'%x',X'%x',%d", data[:gtrid], data[gtrid:], format))
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		testdb.Exec(t, srv, "XA ROLLBACK "+id)
+	}
 }
 
 // source is a server whose log is read.
@@ -102,13 +130,14 @@ type source struct {
 	*servers.Server
 	conn    *mysqlconn.Server
 	version mysqlconn.Version
+	state   string // beside which spill files are
 }
 
 func newSource(t *testing.T, kind servers.Kind) *source {
 	t.Helper()
 	srv := shared.server(t, kind)
 	wipe(t, srv)
-	return &source{Server: srv, conn: connection(t, srv, srv.Port), version: versionOf(t, srv)}
+	return &source{Server: srv, conn: connection(t, srv, srv.Port), version: versionOf(t, srv), state: filepath.Join(t.TempDir(), "state.json")}
 }
 
 func versionOf(t *testing.T, srv *servers.Server) mysqlconn.Version {
@@ -221,7 +250,7 @@ var lastID, lastRun atomic.Uint32
 // config is what a stream of a test has in common with others.
 func (s *source) config(start state.Position, tables map[table.Name]*TableSpec) Config {
 	return Config{Source: s.conn, Version: s.version, ServerID: 90000 + lastID.Add(1), Start: start, GTIDs: s.Kind.HasGTID(),
-		Tables: tables, Heartbeat: time.Second,
+		Tables: tables, Heartbeat: time.Second, StatePath: s.state,
 		Selected: func(db, _ string) bool {
 			for n := range tables {
 				if n.Database == db {
@@ -230,6 +259,25 @@ func (s *source) config(start state.Position, tables map[table.Name]*TableSpec) 
 			}
 			return false
 		}}
+}
+
+// resume is the config of a stream that goes on behind a transaction, with spill
+// files of its own.
+func (s *source) resume(t *testing.T, tx *Transaction, tables map[table.Name]*TableSpec) Config {
+	t.Helper()
+	cfg := s.config(tx.EndPosition(), tables)
+	cfg.StatePath = filepath.Join(t.TempDir(), "state.json")
+	cfg.Spilled = tx.SpillFiles
+	for _, name := range tx.SpillFiles {
+		content, err := os.ReadFile(SpillPath(s.state, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(SpillPath(cfg.StatePath, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cfg
 }
 
 // read streams until end is reached and returns what was handed over.

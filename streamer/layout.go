@@ -41,7 +41,11 @@ func (r *reader) layoutOf(tm *replication.TableMapEvent) (*layout, error) {
 }
 
 func (r *reader) makeLayout(n table.Name, tm *replication.TableMapEvent) (*layout, error) {
-	if !r.tables.selected(n) || r.ignored[n] || slices.Contains(r.group.created, n) || r.tables.covered(n, r.group) {
+	if !r.tables.selected(n) || r.ignored[n] || slices.Contains(r.group.created, n) {
+		return nil, nil
+	}
+	// Rows of an XA transaction count where that is committed.
+	if r.tables.covered(n, r.group) && !r.group.xa {
 		return nil, nil
 	}
 	tr := r.tables.find(n)

@@ -45,6 +45,7 @@ func (r *reader) abandon() error {
 			"start over: only a new copy has all rows")
 	}
 	r.cfg.Logger.Warn("binary log file ends inside a transaction, which is dropped", slog.String("position", r.here().String()))
+	r.dropSpill()
 	r.group = nil
 	if r.scan != nil {
 		r.scan.forget()
@@ -94,6 +95,7 @@ func (r *reader) pass(tx *Transaction) error {
 	if r.set != nil {
 		tx.executed = r.set.Clone()
 	}
+	tx.SpillFiles = r.spilled
 	if r.printed == r.file {
 		tx.Fingerprint = r.print
 	}

@@ -14,6 +14,9 @@ func (r *reader) query(h *replication.EventHeader, e *replication.QueryEvent) er
 		return err
 	}
 	g := r.group
+	if g.idle {
+		return r.end(h, false)
+	}
 	st := parseStatement(e.Query, readSettings(e.StatusVars), string(e.Schema))
 	switch st.kind {
 	case stBegin:
@@ -117,7 +120,7 @@ func (r *reader) load(e *replication.BinlogEvent) error {
 		return err
 	}
 	const header = 4 + 4 + 1 + 2 + 2 + 4 + 4 + 4 + 1
-	body := e.RawData[eventHeader : len(e.RawData)-r.trailer]
+	body := r.bodyOf(e)
 	st := &statement{kind: stDML, unsure: true}
 	if len(body) > header {
 		schema, status := int(body[8]), int(binary.LittleEndian.Uint16(body[11:]))
@@ -129,51 +132,4 @@ func (r *reader) load(e *replication.BinlogEvent) error {
 		st.unsure = true
 	}
 	return r.statementFormat(st)
-}
-
-// xaPrepare ends the group of an XA transaction: with its commit where it has
-// one phase, else it waits for an XA COMMIT in another group.
-func (r *reader) xaPrepare(e *replication.BinlogEvent) error {
-	if err := r.ensure(e.Header); err != nil {
-		return err
-	}
-	var body []byte // empty: not one-phase
-	if generic, ok := e.Event.(*replication.GenericEvent); ok {
-		body = generic.Data
-	}
-	if len(body) > 0 && body[0] == 1 {
-		return r.end(e.Header, false)
-	}
-	if r.scan != nil {
-		r.scan.prepared(r)
-	}
-	if g := r.group; len(g.changes) > 0 {
-		return r.prepared(g.changes[0].Table.FullName())
-	}
-	if len(body) >= 13 {
-		r.seenXA[xidOf(body[1:])] = true
-	}
-	return r.end(e.Header, false)
-}
-
-// xidOf reads the format and the two parts of an XID.
-func xidOf(b []byte) string {
-	format := binary.LittleEndian.Uint32(b)
-	gtrid, bqual := int(binary.LittleEndian.Uint32(b[4:])), int(binary.LittleEndian.Uint32(b[8:]))
-	if data := b[12:]; len(data) >= gtrid+bqual {
-		return xidText(format, data[:gtrid], data[gtrid:gtrid+bqual])
-	}
-	return ""
-}
-
-// xaDecided handles XA COMMIT and XA ROLLBACK of what was prepared in another
-// group.
-func (r *reader) xaDecided(h *replication.EventHeader, st *statement) error {
-	seen := r.seenXA[st.name]
-	delete(r.seenXA, st.name)
-	if st.kind == stXACommit && !seen && r.cfg.StopUnseenXA && !r.tables.allCovered(r.group) {
-		return r.stop(table.Name{}, "", "an XA COMMIT of a transaction that was prepared before the copy began",
-			"start over while no XA transaction is prepared")
-	}
-	return r.end(h, false)
 }

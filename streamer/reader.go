@@ -1,6 +1,10 @@
 package streamer
 
 import (
+	"errors"
+	"fmt"
+	"io"
+
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/table"
@@ -28,7 +32,10 @@ type reader struct {
 	group   *group
 	raw     map[*replication.RowsEvent]rawRows
 	ignored map[table.Name]bool // sequences made while we read
-	seenXA  map[string]bool     // prepared since the start
+
+	prepared map[string]preparedXA // by XID
+	spilled  []string              // the names of their files
+	parsers  *parsers
 
 	print   string // fingerprint of file printed
 	printed string
@@ -42,8 +49,9 @@ type reader struct {
 
 func newReader(cfg *Config, t *tables, hand func(*Transaction) error) *reader {
 	r := &reader{cfg: cfg, tables: t, hand: hand, raw: map[*replication.RowsEvent]rawRows{},
-		ignored: map[table.Name]bool{}, seenXA: map[string]bool{},
+		ignored: map[table.Name]bool{}, prepared: map[string]preparedXA{},
 		at: state.Position{File: cfg.Start.File, Pos: cfg.Start.Pos}}
+	r.parsers = newParsers(cfg.Version.Flavor, r.keepRows)
 	if cfg.GTIDs && (cfg.Start.GTIDSet != "" || cfg.Version.Flavor == mysqlconn.MySQL || cfg.Start.File == "") {
 		r.set, r.failed = position.Parse(cfg.Version.Flavor, cfg.Start.GTIDSet)
 	}
@@ -52,6 +60,19 @@ func newReader(cfg *Config, t *tables, hand func(*Transaction) error) *reader {
 
 // here is the end of the last event, for messages and reports.
 func (r *reader) here() state.Position { return state.Position{File: r.file, Pos: r.pos} }
+
+// read makes an event of its bytes and takes it.
+func (r *reader) read(raw []byte) error {
+	if r.failed != nil {
+		return r.failed
+	}
+	e, err := r.parsers.parse(raw)
+	if err != nil {
+		r.failed = fmt.Errorf("read binary log of source at %s: %w", r.here(), classify(err))
+		return r.failed
+	}
+	return r.take(e)
+}
 
 // take handles one event. Every kind is handled, known to carry nothing, or
 // stops the stream.
@@ -113,7 +134,7 @@ func (r *reader) event(e *replication.BinlogEvent) error {
 	case *replication.GtidTaggedLogEvent:
 		return r.mysqlGroup(h, &ev.GTIDEvent)
 	case *replication.MariadbGTIDEvent:
-		return r.mariadbGroup(h, ev)
+		return r.mariadbGroup(h, ev, r.bodyOf(e))
 	case *replication.QueryEvent:
 		return r.query(h, ev)
 	case *replication.XIDEvent:
@@ -122,8 +143,6 @@ func (r *reader) event(e *replication.BinlogEvent) error {
 		return nil // looked at with the rows
 	case *replication.RowsEvent:
 		return r.rows(h, ev)
-	case *replication.TransactionPayloadEvent:
-		return r.payload(h, ev)
 	}
 	return r.otherEvent(e)
 }
@@ -132,6 +151,8 @@ func (r *reader) event(e *replication.BinlogEvent) error {
 // carries no rows.
 func (r *reader) otherEvent(e *replication.BinlogEvent) error {
 	switch t := e.Header.EventType; t {
+	case replication.TRANSACTION_PAYLOAD_EVENT:
+		return r.payload(e)
 	case replication.XA_PREPARE_LOG_EVENT:
 		return r.xaPrepare(e)
 	case replication.EXECUTE_LOAD_QUERY_EVENT:
@@ -155,20 +176,50 @@ func (r *reader) otherEvent(e *replication.BinlogEvent) error {
 	}
 }
 
+// bodyOf returns an event's content without its header and checksum.
+func (r *reader) bodyOf(e *replication.BinlogEvent) []byte {
+	end := len(e.RawData)
+	if r.behind == 0 {
+		end -= r.trailer
+	}
+	if end <= eventHeader {
+		return nil
+	}
+	return e.RawData[eventHeader:end]
+}
+
 // payload takes the events of a compressed transaction. Nothing inside is a
 // place to resume from: its group ends where the payload ends.
-func (r *reader) payload(h *replication.EventHeader, e *replication.TransactionPayloadEvent) error {
+func (r *reader) payload(e *replication.BinlogEvent) error {
+	in, err := r.parsers.open(r.bodyOf(e))
+	if err != nil {
+		return r.badPayload(err)
+	}
 	end := r.pos
-	r.pos = max(end, uint64(h.EventSize)) - uint64(h.EventSize)
+	r.pos = max(end, uint64(e.Header.EventSize)) - uint64(e.Header.EventSize)
 	r.behind = end
-	for i, inner := range e.Events {
-		e.Events[i] = nil // its rows are not needed any longer than it
+	for {
+		raw, err := nextEvent(in)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return r.badPayload(err)
+		}
+		inner, err := r.parsers.inner.Parse(raw)
+		if err != nil {
+			return r.badPayload(classify(err))
+		}
 		if err := r.event(inner); err != nil {
 			return err
 		}
 	}
 	r.pos, r.behind = end, 0
 	return nil
+}
+
+func (r *reader) badPayload(err error) error {
+	return r.stop(table.Name{}, "", "a compressed transaction cannot be read: "+err.Error(), "")
 }
 
 func (r *reader) stop(n table.Name, column, reason, next string) error {

@@ -3,6 +3,7 @@ package streamer
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -28,7 +29,8 @@ func newLog(t *testing.T, flavor mysqlconn.Flavor, change func(*Config)) *log {
 	t.Helper()
 	spec := &TableSpec{Structure: &table.Table{Database: "a", Table: "t", Engine: "InnoDB", Columns: []table.Column{{Name: "id", Type: "int", Kind: table.Integer}}}}
 	cfg := Config{Source: new(mysqlconn.Server), Version: mysqlconn.Version{Flavor: flavor}, ServerID: 1,
-		Start: state.Position{File: "binlog.000001", Pos: 4}, Tables: map[table.Name]*TableSpec{{Database: "a", Table: "t"}: spec}}
+		Start: state.Position{File: "binlog.000001", Pos: 4}, Tables: map[table.Name]*TableSpec{{Database: "a", Table: "t"}: spec},
+		StatePath: filepath.Join(t.TempDir(), "state.json")}
 	if change != nil {
 		change(&cfg)
 	}
@@ -187,7 +189,8 @@ func TestServerDied(t *testing.T) {
 		t.Errorf("%+v", l.all)
 	}
 
-	l = newLog(t, mysqlconn.MySQL, func(c *Config) { c.PartBytes = 1 })
+	l = newLog(t, mysqlconn.MySQL, func(c *Config) { c.PartBytes, c.GTIDs = 1, true })
+	l.must(replication.GTID_EVENT, 80, &replication.GTIDEvent{SID: make([]byte, 16), GNO: 1})
 	l.query("BEGIN")
 	if err := l.insert(40); err != nil {
 		t.Fatal(err)
@@ -216,22 +219,6 @@ func TestUnknownIsNeverSkipped(t *testing.T) {
 		Header: &replication.EventHeader{EventType: 99, LogPos: 50, Flags: replication.LOG_EVENT_IGNORABLE_F}})
 	if err != nil {
 		t.Errorf("an ignorable event: %v", err)
-	}
-}
-
-func TestUnseenXA(t *testing.T) {
-	l := newLog(t, mysqlconn.MySQL, func(c *Config) { c.StopUnseenXA = true })
-	prepare := append([]byte{0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, 'x')
-	l.query("XA START X'78',X'',1")
-	l.query("XA END X'78',X'',1")
-	l.must(replication.XA_PREPARE_LOG_EVENT, 30, &replication.GenericEvent{Data: prepare})
-	l.query("XA COMMIT X'78',X'',1")
-	if len(l.all) != 2 {
-		t.Errorf("%d transactions", len(l.all))
-	}
-	var stop *StopError
-	if err := l.write(replication.QUERY_EVENT, 40, query("XA COMMIT X'79',X'',1")); !errors.As(err, &stop) {
-		t.Errorf("not prepared since the start: %v", err)
 	}
 }
 

@@ -18,9 +18,8 @@ const (
 
 // What can be the matter with a row event.
 const (
-	partialReason  = "an update of parts of JSON values, which cannot be applied"
-	lackingReason  = "a row image that lacks columns (a session with binlog_row_image other than FULL)"
-	preparedReason = "an XA transaction with XA PREPARE, which is not supported yet"
+	partialReason = "an update of parts of JSON values, which cannot be applied"
+	lackingReason = "a row image that lacks columns (a session with binlog_row_image other than FULL)"
 )
 
 // rawRows is a row event whose rows are not decoded yet.
@@ -53,6 +52,18 @@ func (r *reader) rows(h *replication.EventHeader, e *replication.RowsEvent) erro
 		r.scan.rows(r, h, e)
 		return nil
 	}
+	err := r.selectedRows(h, e, raw)
+	if stop := (*StopError)(nil); errors.As(err, &stop) && r.group.xa && r.tables.covered(stop.Table, r.group) {
+		r.group.lose(stop.Table)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.part()
+}
+
+func (r *reader) selectedRows(h *replication.EventHeader, e *replication.RowsEvent, raw rawRows) error {
 	l, err := r.layoutOf(e.Table)
 	if err != nil || l == nil {
 		return err
@@ -65,14 +76,9 @@ func (r *reader) rows(h *replication.EventHeader, e *replication.RowsEvent) erro
 	}
 	at := r.here().String()
 	if e.Type() == replication.EnumRowsEventTypeUpdate {
-		err = r.updates(e, l, at)
-	} else {
-		err = r.singles(e, l, at)
+		return r.updates(e, l, at)
 	}
-	if err != nil {
-		return err
-	}
-	return r.part()
+	return r.singles(e, l, at)
 }
 
 // decode lets the library read the rows. Where it fails, its own text may hold
@@ -97,8 +103,6 @@ func (r *reader) checkRows(h *replication.EventHeader, e *replication.RowsEvent,
 	case !l.full(e.ColumnBitmap1) || e.Type() == replication.EnumRowsEventTypeUpdate && !l.full(e.ColumnBitmap2):
 		return r.stop(l.name, "", lackingReason,
 			"set binlog_row_image=FULL for every session and start over")
-	case r.group.prepared:
-		return r.prepared(l.name)
 	case l.CascadeParent && e.Type() == replication.EnumRowsEventTypeDelete && unlogged(e):
 		return r.cascaded(l.name)
 	}
@@ -125,11 +129,6 @@ func unlogged(e *replication.RowsEvent) bool { return e.Flags&(noForeignKeyCheck
 func (r *reader) cascaded(n table.Name) error {
 	return r.stop(n, "", "a change that a foreign key carried on to other tables, which the binary log does not have",
 		"tables tied by such keys cannot be followed yet")
-}
-
-func (r *reader) prepared(n table.Name) error {
-	return r.stop(n, "", preparedReason,
-		"end it on the source, and start over without such transactions")
 }
 
 // singles takes an event with one image per row.

@@ -1,7 +1,6 @@
 package streamer
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/copydb/copydb/internal/testdb"
@@ -40,8 +39,7 @@ func testRollbackTo(t *testing.T, src *source) {
 	}
 }
 
-// TestLargeTransactions come in parts, and stop where a part would have to be
-// undone.
+// TestLargeTransactions come in parts, but for what a savepoint may undo.
 func TestLargeTransactions(t *testing.T) {
 	onKind(t, servers.MariaDB118, func(t *testing.T, src *source) {
 		src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY, v TEXT)", "CREATE TABLE a.m (id INT PRIMARY KEY) ENGINE=MyISAM")
@@ -71,10 +69,8 @@ func TestLargeTransactions(t *testing.T) {
 		src.exec(t, "BEGIN", "SAVEPOINT s", "UPDATE a.t SET v='y'", "INSERT INTO a.m VALUES (1)", "ROLLBACK TO s", "COMMIT")
 		cfg.Start = start
 		cfg.PartBytes = 64 << 10
-		_, err := tryRead(t, cfg, src.here(t))
-		var stop *StopError
-		if !errors.As(err, &stop) {
-			t.Errorf("got %v", err)
+		if n := len(describe(read(t, cfg, src.here(t)))); n != 1 {
+			t.Errorf("%d changes", n)
 		}
 		cfg.PartBytes = 0
 		if n := len(describe(read(t, cfg, src.here(t)))); n != 1 {

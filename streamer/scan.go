@@ -42,6 +42,7 @@ func Scan(ctx context.Context, cfg Config, names []table.Name, until state.Posit
 		s.names[s.key(n)] = n
 	}
 	cfg.Tables, cfg.TableListAt, cfg.Ignore, cfg.StopUnseenXA = nil, state.Position{}, nil, false
+	cfg.StatePath, cfg.Spilled = "", nil
 	cfg.Heartbeat = scanHeartbeat
 	cfg.Selected = func(db, tbl string) bool { return s.has(table.Name{Database: db, Table: tbl}) }
 	stream, err := New(cfg)
@@ -67,7 +68,6 @@ type scan struct {
 	any     *StopError                // the last one that may touch any table
 
 	defined []table.Name // by the group at hand
-	touched []table.Name // their rows were changed by it
 }
 
 func (s *scan) key(n table.Name) table.Name {
@@ -97,7 +97,6 @@ func (s *scan) rows(r *reader, h *replication.EventHeader, e *replication.RowsEv
 	if !s.has(n) {
 		return
 	}
-	s.touched = append(s.touched, n)
 	switch update := e.Type() == replication.EnumRowsEventTypeUpdate; {
 	case partialJSON(h, e):
 		s.add(r.found(n, "", partialReason, ""))
@@ -144,13 +143,6 @@ func (s *scan) definition(r *reader, st *statement) {
 	}
 }
 
-// prepared takes the end of a group whose rows another one commits.
-func (s *scan) prepared(r *reader) {
-	for _, n := range s.touched {
-		s.add(r.found(n, "", preparedReason, ""))
-	}
-}
-
 // end takes the end of a group: what it has of the tables that it defines is
 // covered, too.
 func (s *scan) end(at state.Position) {
@@ -161,7 +153,7 @@ func (s *scan) end(at state.Position) {
 	s.forget()
 }
 
-func (s *scan) forget() { s.defined, s.touched = nil, nil }
+func (s *scan) forget() { s.defined = nil }
 
 // done reports whether the reader, between two groups, has come to the end.
 func (s *scan) done(r *reader) bool {

@@ -32,7 +32,6 @@ var scenes = []scene{
 	{"minimal image", "", "INSERT INTO $.t VALUES (1,'x'); SET SESSION binlog_row_image=MINIMAL; UPDATE $.t SET v='secret' WHERE id=1", "lacks columns", false},
 	{"noblob image", "", "INSERT INTO $.j VALUES (1,'{}',''); SET SESSION binlog_row_image=NOBLOB; UPDATE $.j SET id=2 WHERE id=1", "lacks columns", false},
 	{"partial json", servers.FamilyMySQL, `INSERT INTO $.j VALUES (1,CONCAT('{"a":"',REPEAT('x',500),'","b":1}'),''); SET SESSION binlog_row_value_options=PARTIAL_JSON; UPDATE $.j SET j=JSON_SET(j,'$$.b',2)`, "parts of JSON", false},
-	{"xa", "", "XA START 'x'; INSERT INTO $.t VALUES (1,'secret'); XA END 'x'; XA PREPARE 'x'; XA COMMIT 'x'", "XA transaction", false},
 	{"compressed column", servers.FamilyMariaDB, "INSERT INTO $.c VALUES (1,REPEAT('secret',200))", "COMPRESSED", false},
 	{"cascade", servers.FamilyMariaDB, "INSERT INTO $.p VALUES (1,'x'); DELETE FROM $.p", "foreign key", false},
 	{"cascade of a key", servers.FamilyMariaDB, "INSERT INTO $.p VALUES (1,'x'); UPDATE $.p SET v='y'; UPDATE $.p SET id=2", "foreign key", false},

@@ -48,7 +48,7 @@ func New(cfg Config) (*Stream, error) {
 // context ends.
 //
 // Errors: what handle returned, as it was; context.Cause(ctx); *StopError;
-// ErrLogGone; ErrHistoryLost; ErrServerIDTaken; *mysqlconn.OtherServerError;
+// ErrLogGone; ErrHistoryLost; ErrSpillLost; ErrServerIDTaken; *mysqlconn.OtherServerError;
 // else what mysqlconn.IsConnectionLost may know as worth another Stream. When
 // Run returns, its connection is closed and no goroutine is left. The server may
 // need until its next heartbeat to notice; Server.Sweep ends the session at once.
@@ -60,6 +60,11 @@ func (s *Stream) run(ctx context.Context, r *reader) error {
 	if s.used.Swap(true) {
 		return fmt.Errorf("run stream: it is good for one run")
 	}
+	if err := r.loadSpills(); err != nil {
+		return err
+	}
+	defer r.dropSpill()
+	defer r.parsers.close()
 	lock, registered, release := s.cfg.Source.Reserve()
 	defer release()
 	d := &dialer{connect: s.connectTimeout(), silence: s.cfg.NetworkTimeout}
@@ -74,12 +79,11 @@ func (s *Stream) run(ctx context.Context, r *reader) error {
 		registered(uint64(c.GetConnectionID()))
 		return prepare(c, s.cfg.Identity, lock)
 	})
-	conf.RowsEventDecodeFunc = r.keepRows
 	conf.SynchronousEventHandler = eventFunc(func(e *replication.BinlogEvent) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		return r.take(e)
+		return r.read(e.RawData)
 	})
 	syncer := replication.NewBinlogSyncer(conf)
 	err = s.follow(ctx, syncer)
@@ -140,8 +144,7 @@ func (s *Stream) syncerConfig(d *dialer, useTLS bool, option func(*client.Conn) 
 		Localhost: "copydb", Logger: slog.New(slog.DiscardHandler), // everything it says comes back as an error
 		Dialer: d.dial, Option: option,
 		HeartbeatPeriod: s.cfg.Heartbeat, DisableRetrySync: true, DiscardGTIDSet: true,
-		TimestampStringLocation: time.UTC, RenderJSONAsMySQLText: true,
-		EventCacheCount: 1, PayloadDecoderConcurrency: 1,
+		RawModeEnabled: true, EventCacheCount: 1,
 	}
 	if server.Socket != "" {
 		conf.Host, conf.Port = server.Socket, 0

@@ -35,6 +35,12 @@ type Transaction struct {
 	// stream compares to know that the source still has the same log. It is empty
 	// where the file gave none.
 	Fingerprint string
+	// SpillFiles are the names of the spill files that a stream from End needs:
+	// they are kept with that position. Nobody may change the slice.
+	SpillFiles []string
+	// SpillEnded is the name of one that no stream from End or behind needs: it may
+	// be removed once such a position is kept. "" where there is none.
+	SpillEnded string
 
 	executed *position.Set // at the end; nil where unknown
 }
