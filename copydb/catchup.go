@@ -36,6 +36,7 @@ type catcher struct {
 	readErr error // valid once in is closed
 
 	have      state.Position // the boundary that the target has reached
+	spills    []string       // the spill files that a stream from there needs
 	inside    bool           // it has a part of a transaction from behind there
 	committed time.Time      // when the source committed what is applied
 	kept      time.Time      // when the target was told a position last
@@ -62,12 +63,12 @@ func (r *run) catchUp(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	src := r.st.Sources[0]
+	src, spills := r.st.Sources[0], r.st.SpillFiles
 	r.mu.Unlock()
 	c := &catcher{r: r, flavor: r.facts.Source.Identity.Version.Flavor, apply: applier.NewApplier(r.write, r.reached),
 		in: make(chan *streamer.Transaction, 1024), room: semaphore.NewWeighted(backlogBytes), ends: make(chan sourceEnd, 1),
 		win: &window{}, work: make(chan *window, 1), results: make(chan outcome, 1),
-		have: src.LastResumable, print: src.LogFingerprint, kept: time.Now(), stopNow: wasDone, indexed: r.allIndexed(), once: exactly{done: r.marker}}
+		have: src.LastResumable, spills: spills, print: src.LogFingerprint, kept: time.Now(), stopNow: wasDone, indexed: r.allIndexed(), once: exactly{done: r.marker}}
 	defer c.apply.Close()
 	if err := c.givenStop(src); err != nil {
 		return err

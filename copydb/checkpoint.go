@@ -3,6 +3,7 @@ package copydb
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/copydb/copydb/internal/group"
@@ -38,9 +39,34 @@ func (r *run) saveLocked() error {
 		return err
 	}
 	r.dirty, r.written = false, true
+	r.removeDoomed()
 	src := r.st.Sources[0]
 	r.report(CheckpointRecord{LastStreamed: src.LastStreamed, LastResumable: src.LastResumable})
 	return nil
+}
+
+// doomSpills has spill files removed once the state does not name them any more.
+func (r *run) doomSpills(names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doomed = append(r.doomed, names...)
+}
+
+// removeDoomed removes what neither the state that was just saved nor the
+// target, which is never behind it, needs.
+func (r *run) removeDoomed() {
+	var still, gone []string
+	for _, name := range r.doomed {
+		if slices.Contains(r.st.SpillFiles, name) {
+			still = append(still, name)
+		} else {
+			gone = append(gone, name)
+		}
+	}
+	r.doomed = still
+	if err := state.RemoveSpills(r.store.Path(), gone); err != nil {
+		r.log.Warn("files that are not needed any more stay behind", "error", err)
+	}
 }
 
 // withReports runs fn with the checkpoints and the progress reports beside it.

@@ -52,6 +52,13 @@ func (r *run) cleanup(ctx context.Context) error {
 	if err := progress.Remove(ctx, c, st.MigrationID); err != nil {
 		return err
 	}
+	spills, err := state.Spills(store.Path())
+	if err != nil {
+		return fmt.Errorf("look for spill files: %w", err)
+	}
+	if err := state.RemoveSpills(store.Path(), spills); err != nil {
+		return err
+	}
 	r.log.Info("removed the migration's record from the target", "migration", st.MigrationID)
 	return nil
 }

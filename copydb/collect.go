@@ -22,13 +22,14 @@ type window struct {
 	print   string                // fingerprint of the file that last lies in
 	bytes   int64
 	changes int64
-	taken   int64 // of the catcher's room
+	taken   int64    // of the catcher's room
+	ended   []string // spill files that nothing needs once it is applied
 }
 
 // boundary is a place between two units, and the marker that holds there.
 type boundary struct {
 	marker progress.Marker
-	at     func() state.Position
+	at     func() applier.End
 }
 
 // full reports whether the window is large enough to be applied.
@@ -103,20 +104,23 @@ func (c *catcher) collect() {
 
 // add takes a transaction into the window.
 func (c *catcher) add(tx *streamer.Transaction) {
-	w, prev, begin := c.win, c.prev, c.have
+	w, prev, begin, spills := c.win, c.prev, c.have, c.spills
 	c.print = cmp.Or(tx.Fingerprint, c.print)
 	had := c.once.marker()
 	marker := c.once.take(tx)
 	w.last, w.print, c.prev = tx, c.print, tx
+	if tx.SpillEnded != "" {
+		w.ended = append(w.ended, tx.SpillEnded)
+	}
 	w.taken += min(tx.Bytes, backlogBytes)
 	if w.bare = len(tx.Changes) == 0; w.bare {
 		return
 	}
-	w.before = append(w.before, boundary{had, func() state.Position {
+	w.before = append(w.before, boundary{had, func() applier.End {
 		if prev != nil {
-			return prev.EndPosition()
+			return ends(prev)()
 		}
-		return begin
+		return applier.End{Low: begin, SpillFiles: spills}
 	}})
 	w.Add(applier.Unit{Changes: tx.Changes, Marker: marker, Fingerprint: c.print, End: ends(tx)})
 	w.bytes += tx.Bytes
@@ -126,7 +130,7 @@ func (c *catcher) add(tx *streamer.Transaction) {
 
 func ends(tx *streamer.Transaction) func() applier.End {
 	return func() applier.End {
-		return applier.End{Low: tx.EndPosition(), Streamed: tx.StreamedPosition(), High: tx.HighPosition()}
+		return applier.End{Low: tx.EndPosition(), Streamed: tx.StreamedPosition(), High: tx.HighPosition(), SpillFiles: tx.SpillFiles}
 	}
 }
 
@@ -211,10 +215,11 @@ func (c *catcher) stopBefore(ctx context.Context, cause error, res *outcome) err
 		return nil //nolint:nilerr // the caller has the cause; here is nothing to add
 	}
 	at := w.before[n].at()
-	if at.IsZero() || at == c.have {
+	if at.Low.IsZero() || at.Low == c.have {
 		return nil
 	}
-	unit := applier.Unit{Fingerprint: w.Units[n].Fingerprint, Marker: w.before[n].marker, End: func() applier.End { return applier.End{Low: at, Streamed: at, High: at} }}
+	at.Streamed, at.High = at.Low, at.Low
+	unit := applier.Unit{Fingerprint: w.Units[n].Fingerprint, Marker: w.before[n].marker, End: func() applier.End { return at }}
 	var only applier.Window
 	only.Add(unit)
 	if _, err := c.apply.Apply(ctx, &only); err != nil {
@@ -237,6 +242,7 @@ func (c *catcher) applied(res outcome) error {
 		c.committed = w.last.CommittedAt
 	}
 	c.inside = w.last.Partial
+	c.r.doomSpills(w.ended)
 	c.r.meter.caught(int64(len(w.Units)), w.changes, w.bytes)
 	c.room.Release(w.taken)
 	c.r.meter.readAhead(-w.taken)
@@ -257,9 +263,10 @@ func (c *catcher) note(units []applier.Unit) {
 		src.LastStreamed = streamed
 		if low != nil {
 			src.LastResumable, src.LogFingerprint = low.Position, low.LogFingerprint
+			st.SpillFiles = append([]string{}, low.SpillFiles...)
 		}
 	})
 	if low != nil {
-		c.have = low.Position
+		c.have, c.spills = low.Position, low.SpillFiles
 	}
 }

@@ -22,10 +22,13 @@ func (r *run) finish(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	stop := r.st.Sources[0].StopPoint
+	stop, spills := r.st.Sources[0].StopPoint, len(r.st.SpillFiles)
 	r.mu.Unlock()
 	r.since = r.writtenSince(ctx, stop)
 	r.leftBehind = []string{"database _copydb, by which this state can be resumed; `copydb cleanup` removes it"}
+	if spills > 0 {
+		r.leftBehind = append(r.leftBehind, fmt.Sprintf("%d files beside the state with XA transactions that the source holds prepared; a resume after their XA COMMIT applies them", spills))
+	}
 	return r.enter(ctx, state.PhaseDone)
 }
 

@@ -35,6 +35,7 @@ func (r *run) takePositions(rec *progress.Record) {
 	src.SnapshotStart, src.TableListAt = doc.SnapshotStart, doc.TableListAt
 	src.ConsistentAt, src.SnapshotSeen, src.StopPoint = doc.ConsistentAt, doc.SnapshotSeen, doc.StopPoint
 	src.LogFingerprint = printOf(rec)
+	r.st.SpillFiles = append([]string{}, rec.SpillFiles...)
 	r.reached, r.marker = rec.HighWater, rec.Marker
 	r.snapshotServer = rec.Doc.SnapshotServer
 	was := src.LastResumable

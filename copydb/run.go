@@ -42,7 +42,8 @@ type run struct {
 	tables   map[table.Name]*tableRun
 	restarts map[table.Name]int // in this call
 	meter    meter
-	written  bool // something was written to the target or the state by this call
+	doomed   []string // spill files to remove once a state is saved that does not need them
+	written  bool     // something was written to the target or the state by this call
 
 	// Of one attempt.
 	hold    *mysqlconn.Control // on the target: named locks, the journal, documents

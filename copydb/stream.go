@@ -22,6 +22,7 @@ func (c *catcher) newStream(src state.Source) (*streamer.Stream, error) {
 	conf := r.dumpConfig()
 	conf.Start, conf.GTIDs, conf.Fingerprint = src.LastResumable, r.facts.Rung == check.RungGTID, src.LogFingerprint
 	conf.Tables, conf.Selected, conf.Ignore = r.tableSpecs(), r.facts.Selection.Match, r.isLeftOut()
+	conf.StatePath, conf.Spilled = r.store.Path(), c.spills
 	if src.TableListAt != nil {
 		conf.TableListAt = *src.TableListAt
 	}
@@ -126,6 +127,9 @@ func (r *run) asStreamError(err error) error {
 	switch {
 	case errors.Is(err, streamer.ErrLogGone), errors.Is(err, streamer.ErrHistoryLost):
 		return &Error{Code: ExitLogGone, Where: "source", Err: err, Next: "start over: " + r.overCommand()}
+	case errors.Is(err, streamer.ErrSpillLost):
+		return &Error{Code: ExitState, Where: r.opt.StatePath, Err: err,
+			Next: "put it back as it was beside the state file and resume: " + r.resumeCommand() + "; or start over: " + r.overCommand()}
 	case errors.Is(err, streamer.ErrServerIDTaken):
 		return &Error{Code: ExitResumable, Where: "source", Err: err,
 			Next: "give another source.server_id, or 0 for a random one, and resume: " + r.resumeCommand()}

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// MoveAside renames the state file, its backup and its structures, as far as
-// they are there, to STATE.old, STATE.old.bak and STATE.old.schemas, or to
-// STATE.old.2 and so on where an earlier one stands, and returns the new paths.
+// MoveAside renames the state file, its backup, its structures and its spill
+// files, as far as they are there, to STATE.old, STATE.old.bak,
+// STATE.old.schemas and STATE.old.spill-…, or to STATE.old.2 and so on where an earlier one stands, and returns the new paths.
 // The store then stands for a state file that does not exist; the lock stays.
 // Called again after an error it moves what is left.
 func (s *Store) MoveAside() ([]string, error) {
@@ -25,6 +25,13 @@ func (s *Store) MoveAside() ([]string, error) {
 	}
 	s.schemas = schemas{path: s.path + schemasSuffix}
 	s.known = nil
+	spills, err := Spills(s.path)
+	if err != nil {
+		return nil, fmt.Errorf("move state aside: %w", err)
+	}
+	for _, name := range spills {
+		suffixes = append(suffixes, "."+name)
+	}
 	target := freeName(s.path+".old", suffixes)
 	var moved []string
 	for _, suffix := range suffixes {

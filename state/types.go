@@ -86,7 +86,7 @@ type State struct {
 	Tables           []Table    `json:"tables"`
 	ObjectsCreated   []Object   `json:"objects_created"`
 	SwitchedOnTarget []Setting  `json:"switched_on_target"`
-	SpillFiles       []string   `json:"spill_files"`
+	SpillFiles       []string   `json:"spill_files"` // see SpillPath
 	TargetSessions   []Session  `json:"target_sessions,omitempty"`
 	LastStop         *Stop      `json:"last_stop,omitempty"`
 	Throughput       Throughput `json:"throughput"`

@@ -26,7 +26,7 @@ const (
 	mariadbStartAlter    = 2
 	mariadbRollbackAlter = 8
 	mariadbKnownExtra    = 1 | mariadbStartAlter | 4 | mariadbRollbackAlter | 16 // engines, COMMIT ALTER, thread id
-	mariadbGTIDHeader    = 19
+	mariadbGTIDHeader    = 13                                                    // before what flags say is there; zeros fill the event up to 19
 )
 
 // group is the transaction that is being read.
@@ -107,7 +107,7 @@ func (r *reader) mariadbGroup(h *replication.EventHeader, e *replication.Mariadb
 func mariadbExtra(flags byte, body []byte) (byte, error) {
 	at := mariadbGTIDHeader
 	if flags&replication.BINLOG_MARIADB_FL_GROUP_COMMIT_ID != 0 {
-		at += 2
+		at += 8
 	}
 	if flags&(mariadbPreparedXA|mariadbCompletedXA) != 0 {
 		if len(body) < at+6 {

@@ -269,11 +269,11 @@ func (s *source) resume(t *testing.T, tx *Transaction, tables map[table.Name]*Ta
 	cfg.StatePath = filepath.Join(t.TempDir(), "state.json")
 	cfg.Spilled = tx.SpillFiles
 	for _, name := range tx.SpillFiles {
-		content, err := os.ReadFile(SpillPath(s.state, name))
+		content, err := os.ReadFile(state.SpillPath(s.state, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(SpillPath(cfg.StatePath, name), content, 0o600); err != nil {
+		if err := os.WriteFile(state.SpillPath(cfg.StatePath, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -40,7 +40,7 @@ func newParser(flavor mysqlconn.Flavor, rows func(*replication.RowsEvent, []byte
 
 // parse makes an event of its bytes. That of a payload stays as it is.
 func (p *parsers) parse(raw []byte) (*replication.BinlogEvent, error) {
-	if len(raw) > eventHeader && replication.EventType(raw[4]) == replication.TRANSACTION_PAYLOAD_EVENT {
+	if len(raw) >= eventHeader && replication.EventType(raw[4]) == replication.TRANSACTION_PAYLOAD_EVENT {
 		h := new(replication.EventHeader)
 		if err := h.Decode(raw); err != nil {
 			return nil, err

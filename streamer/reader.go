@@ -191,6 +191,9 @@ func (r *reader) bodyOf(e *replication.BinlogEvent) []byte {
 // payload takes the events of a compressed transaction. Nothing inside is a
 // place to resume from: its group ends where the payload ends.
 func (r *reader) payload(e *replication.BinlogEvent) error {
+	if r.behind != 0 {
+		return r.badPayload(errors.New("it is inside another one"))
+	}
 	in, err := r.parsers.open(r.bodyOf(e))
 	if err != nil {
 		return r.badPayload(err)

@@ -10,41 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/table"
+	"github.com/copydb/copydb/state"
 )
 
 // ErrSpillLost is returned where a spill file that the start position needs is
 // gone or damaged.
 var ErrSpillLost = errors.New("a spill file that this state needs cannot be used")
 
-// spillPrefix begins the names of all spill files, behind the state file's.
-const spillPrefix = "spill-"
-
 // tempSpill ends the name of a spill file whose group is still being read.
 const tempSpill = "tmp"
-
-// SpillPath is where the spill file of that name stands beside a state file.
-func SpillPath(statePath, name string) string { return statePath + "." + name }
-
-// Spills returns the names of the spill files beside a state file, unfinished
-// ones included.
-func Spills(statePath string) ([]string, error) {
-	base := filepath.Base(statePath)
-	entries, err := os.ReadDir(filepath.Dir(statePath))
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, e := range entries {
-		if name, ok := strings.CutPrefix(e.Name(), base+"."); ok && strings.HasPrefix(name, spillPrefix) {
-			out = append(out, name)
-		}
-	}
-	return out, nil
-}
 
 // spill is a file of changes that wait for the end of their group, or for
 // another group that commits them. Changes are numbered from 0 on; what is
@@ -78,7 +55,7 @@ func createSpill(statePath string) (*spill, error) {
 	if statePath == "" {
 		return nil, errors.New("no place for spill files is configured")
 	}
-	path := SpillPath(statePath, spillPrefix+tempSpill)
+	path := state.SpillPath(statePath, state.SpillPrefix+tempSpill)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("make spill file: %w", err)
@@ -139,7 +116,7 @@ func (s *spill) keep(statePath, name string) error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(s.path, SpillPath(statePath, name))
+		err = os.Rename(s.path, state.SpillPath(statePath, name))
 	}
 	if err == nil {
 		err = syncFolder(filepath.Dir(statePath))
@@ -180,7 +157,7 @@ func (s *spill) replay(tables func(spillTable) (*table.Table, error), each func(
 // again, in another place of the log.
 func spillName(xid, gtid, at string) string {
 	sum := sha256.Sum256([]byte(xid + "\x00" + gtid + "\x00" + at))
-	return spillPrefix + hex.EncodeToString(sum[:16])
+	return state.SpillPrefix + hex.EncodeToString(sum[:16])
 }
 
 // checkSpill reads a kept file to its end and returns what that says.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/position"
 	"github.com/go-mysql-org/go-mysql/client"
@@ -81,6 +82,9 @@ func (s *Stream) run(ctx context.Context, r *reader) error {
 	})
 	conf.SynchronousEventHandler = eventFunc(func(e *replication.BinlogEvent) error {
 		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := hold.Point(ctx, "event"); err != nil {
 			return err
 		}
 		return r.read(e.RawData)

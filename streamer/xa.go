@@ -24,26 +24,18 @@ func (r *reader) loadSpills() error {
 		return nil
 	}
 	for _, name := range r.cfg.Spilled {
-		end, err := checkSpill(SpillPath(r.cfg.StatePath, name))
+		end, err := checkSpill(state.SpillPath(r.cfg.StatePath, name))
 		if err != nil {
 			return err
 		}
 		r.prepared[end.XID] = preparedXA{file: name, end: *end}
 	}
 	r.listSpills()
-	all, err := Spills(r.cfg.StatePath)
+	all, err := state.Spills(r.cfg.StatePath)
 	if err != nil {
 		return fmt.Errorf("look for spill files: %w", err)
 	}
-	for _, name := range all {
-		if slices.Contains(r.cfg.Spilled, name) {
-			continue
-		}
-		if err := os.Remove(SpillPath(r.cfg.StatePath, name)); err != nil {
-			return fmt.Errorf("remove spill file that is not needed: %w", err)
-		}
-	}
-	return nil
+	return state.RemoveSpills(r.cfg.StatePath, slices.DeleteFunc(all, func(name string) bool { return slices.Contains(r.cfg.Spilled, name) }))
 }
 
 // listSpills notes which files are needed from here on.
@@ -147,7 +139,7 @@ func (r *reader) xaDecided(h *replication.EventHeader, st *statement) error {
 }
 
 func (r *reader) readPrepared(p preparedXA) error {
-	f, err := os.Open(SpillPath(r.cfg.StatePath, p.file))
+	f, err := os.Open(state.SpillPath(r.cfg.StatePath, p.file))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSpillLost, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/internal/testdb"
+	"github.com/copydb/copydb/state"
 )
 
 // TestB4_12_XA: what is prepared waits for its commit on the disk, from each
@@ -111,7 +112,7 @@ func TestSpillFileLost(t *testing.T) {
 			"appended": func(path string, b []byte) error { return os.WriteFile(path, append(b, 0), 0o600) },
 		} {
 			cfg := src.resume(t, last, src.tables(t, "a"))
-			path := SpillPath(cfg.StatePath, last.SpillFiles[0])
+			path := state.SpillPath(cfg.StatePath, last.SpillFiles[0])
 			content, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -124,7 +125,7 @@ func TestSpillFileLost(t *testing.T) {
 			}
 		}
 		cfg := src.resume(t, last, src.tables(t, "a"))
-		stray := SpillPath(cfg.StatePath, spillPrefix+"of-a-dead-run")
+		stray := state.SpillPath(cfg.StatePath, state.SpillPrefix+"of-a-dead-run")
 		if err := os.WriteFile(stray, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func row(literals ...string) Row {
 
 func unit(at uint64, changes ...Change) Unit {
 	p := state.Position{File: "binlog.000001", Pos: at}
-	return Unit{Changes: changes, End: func() End { return End{p, p, p} }}
+	return Unit{Changes: changes, End: func() End { return End{Low: p, Streamed: p, High: p} }}
 }
 
 func window(units ...Unit) *Window {

@@ -28,6 +28,8 @@ type End struct {
 	Low      state.Position // the boundary behind it; zero for a part
 	Streamed state.Position // the end of its last event
 	High     state.Position // the same with the set that holds its transaction, also a part's
+	// SpillFiles are those that a stream from Low needs.
+	SpillFiles []string
 }
 
 // Window is a run of units that are applied together. Of tables with a usable
@@ -184,7 +186,7 @@ func Reached(units []Unit) (low *progress.Low, streamed state.Position) {
 			streamed = end.Streamed
 		}
 		if !end.Low.IsZero() {
-			return &progress.Low{Position: end.Low, LogFingerprint: units[i].Fingerprint}, streamed
+			return &progress.Low{Position: end.Low, LogFingerprint: units[i].Fingerprint, SpillFiles: end.SpillFiles}, streamed
 		}
 	}
 	return nil, streamed

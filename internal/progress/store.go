@@ -47,6 +47,7 @@ type Record struct {
 	// LogFingerprint is that of the file of LowWater; "" before anything was
 	// applied.
 	LogFingerprint string
+	SpillFiles     []string // that a stream from LowWater needs
 	Streamed       state.Position
 	HighWater      state.Position
 	Marker         Marker
@@ -167,7 +168,7 @@ func (r *Record) loadMigration(ctx context.Context, c *mysqlconn.Control, migrat
 			return fmt.Errorf("parse the migration's record: %w", err)
 		}
 	}
-	r.LowWater, r.LogFingerprint = water.Position, water.LogFingerprint
+	r.LowWater, r.LogFingerprint, r.SpillFiles = water.Position, water.LogFingerprint, water.SpillFiles
 	return nil
 }
 

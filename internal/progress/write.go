@@ -64,10 +64,12 @@ func bit(b bool) int {
 }
 
 // Low is low-water: the last position to resume from whose changes are wholly on
-// the target, with the fingerprint of the log file that it lies in.
+// the target, with the fingerprint of the log file that it lies in and the spill
+// files that a stream from there needs.
 type Low struct {
 	state.Position
-	LogFingerprint string `json:"log_fingerprint,omitempty"`
+	LogFingerprint string   `json:"log_fingerprint,omitempty"`
+	SpillFiles     []string `json:"spill_files,omitempty"`
 }
 
 // WaterSQL is the statement that moves the positions. It runs in the

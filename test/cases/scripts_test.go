@@ -29,6 +29,23 @@ var scripts = map[string]func(*play){
 	"busy_source":              busySource,
 	"deadline":                 deadline,
 	"source_dies":              sourceDies,
+	"stopped_inside":           stoppedInside,
+}
+
+// stoppedInside stops the run at an event of the transactions that were made
+// while it stood before the first event.
+func stoppedInside(p *play) {
+	p.m.Hold(harness.HoldCatchUp)
+	call := p.start()
+	p.m.WaitReached(call, harness.HoldCatchUp)
+	p.during()
+	p.m.HoldAt(p.run.Moment.Name, p.run.Moment.Arrival)
+	p.m.Release(harness.HoldCatchUp)
+	p.m.WaitReached(call, p.run.Moment.Name)
+	p.stop(call)
+	p.m.Release(p.run.Moment.Name)
+	p.ends(p.goOn(), 0)
+	p.verify()
 }
 
 // withinFirstSecond stops a fresh run after ever longer times, wherever it is.

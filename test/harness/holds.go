@@ -13,6 +13,7 @@ const (
 	HoldStartTaken = "start_taken" // a batch of start positions is kept
 	HoldSchemaMade = "schema_made" // all tables are on the target, no row is
 	HoldCatchUp    = "catch_up"    // before the first event is read
+	HoldEvent      = "event"       // an event of the log is read and not taken in
 
 	// Of a window whose rows are written over several sessions:
 	HoldWindowBegun   = "window_begun"   // high-water is moved, nothing is written
