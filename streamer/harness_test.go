@@ -95,34 +95,8 @@ func (p *pool) close() {
 // wipe leaves a server without databases of a test before.
 func wipe(t *testing.T, srv *servers.Server) {
 	t.Helper()
-	endXA(t, srv)
+	testdb.EndXA(t, srv)
 	testdb.Exec(t, srv, "SET GLOBAL general_log=OFF; TRUNCATE mysql.general_log; SET foreign_key_checks=0; DROP DATABASE IF EXISTS a; DROP DATABASE IF EXISTS b")
-}
-
-// endXA rolls back what a failed test has left prepared: it would keep the locks
-// of its tables.
-func endXA(t *testing.T, srv *servers.Server) {
-	t.Helper()
-	rows, err := srv.DB().QueryContext(t.Context(), "XA RECOVER")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var format, gtrid, bqual int
-		var data string
-		if err := rows.Scan(&format, &gtrid, &bqual, &data); err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, fmt.Sprintf("X'%x',X'%x',%d", data[:gtrid], data[gtrid:], format))
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range ids {
-		testdb.Exec(t, srv, "XA ROLLBACK "+id)
-	}
 }
 
 // source is a server whose log is read.

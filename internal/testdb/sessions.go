@@ -110,6 +110,32 @@ func preparedXA(ctx context.Context, db *sql.DB) ([]Session, error) {
 	return all, rows.Err()
 }
 
+// EndXA rolls back what is prepared on the server, which keeps the locks of its
+// tables.
+func EndXA(t testing.TB, srv *servers.Server) {
+	t.Helper()
+	rows, err := srv.DB().QueryContext(t.Context(), "XA RECOVER")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var format, gtrid, bqual int
+		var data string
+		if err := rows.Scan(&format, &gtrid, &bqual, &data); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, fmt.Sprintf("X'%x',X'%x',%d", data[:gtrid], data[gtrid:], format))
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		Exec(t, srv, "XA ROLLBACK "+id)
+	}
+}
+
 // RequireClean fails the test if a user (empty: anybody but root) still has a
 // session or a transaction on the server. It gives the server five seconds to
 // end sessions whose client has gone.

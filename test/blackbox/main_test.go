@@ -100,7 +100,7 @@ func closePairs() {
 	}
 }
 
-// wipe ends copydb's sessions and drops its account and all databases.
+// wipe ends copydb's sessions, and what a failed test has left prepared, and drops its account and all databases.
 func wipe(t *testing.T, srv *servers.Server) {
 	t.Helper()
 	for _, s := range testdb.Sessions(t, srv, harness.User) {
@@ -108,6 +108,7 @@ func wipe(t *testing.T, srv *servers.Server) {
 			_, _ = srv.DB().ExecContext(t.Context(), "KILL ?", s.ID) // may have ended by itself
 		}
 	}
+	testdb.EndXA(t, srv)
 	script := "SET foreign_key_checks = 0; SET GLOBAL read_only = 0; DROP USER IF EXISTS " + harness.User + "@'%';"
 	for _, name := range names(t, srv, "SELECT schema_name FROM information_schema.schemata"+
 		" WHERE schema_name NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')") {
