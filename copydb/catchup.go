@@ -50,7 +50,11 @@ type catcher struct {
 	ended     bool                  // nothing more will be read
 	stop      *state.Position
 	stopNow   bool // the stop point is the source's end when first asked
-	indexed   bool
+	indexed bool
+	// again is the place from where on constraints are validated once more, nil
+	// where none must be; suspects is why.
+	again    *state.Position
+	suspects map[string]*suspects
 }
 
 // catchUp applies the log until the stop point is reached.
@@ -68,7 +72,7 @@ func (r *run) catchUp(ctx context.Context) error {
 	c := &catcher{r: r, flavor: r.facts.Source.Identity.Version.Flavor, apply: applier.NewApplier(r.write, r.reached),
 		in: make(chan *streamer.Transaction, 1024), room: semaphore.NewWeighted(backlogBytes), ends: make(chan sourceEnd, 1),
 		win: &window{}, work: make(chan *window, 1), results: make(chan outcome, 1),
-		have: src.LastResumable, spills: spills, print: src.LogFingerprint, kept: time.Now(), stopNow: wasDone, indexed: r.allIndexed(), once: exactly{done: r.marker}}
+		have: src.LastResumable, spills: spills, print: src.LogFingerprint, kept: time.Now(), stopNow: wasDone, indexed: r.allIndexed(), suspects: map[string]*suspects{}, once: exactly{done: r.marker}}
 	defer c.apply.Close()
 	if err := c.givenStop(src); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/streamer"
@@ -141,11 +142,11 @@ func (c *catcher) step(ctx context.Context) (done bool, err error) {
 	if c.busy != nil {
 		return false, nil
 	}
-	if !c.indexed && !c.inside && c.consistent() {
-		if err := c.r.buildConstraints(ctx); err != nil {
+	if !c.indexed && !c.inside && c.consistent() && (c.again == nil || position.Reached(c.flavor, c.have, *c.again)) {
+		if c.again, err = c.r.buildConstraints(ctx, c.have, c.suspects); err != nil {
 			return false, err
 		}
-		c.indexed = true
+		c.indexed = c.again == nil
 	}
 	switch w := c.win; {
 	case w.last == nil && c.ended:

@@ -3,9 +3,11 @@ package copydb
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
@@ -75,7 +77,7 @@ func (b *builder) alter(ctx context.Context, t *table.Table, what string, clause
 		return fmt.Errorf("add %s to %s on the target: %w", what, t, err)
 	}
 	b.done()
-	return nil
+	return hold.Point(ctx, "added "+what+":"+t.String())
 }
 
 func plainOf(p table.Parts) []string   { return p.Plain }
@@ -99,8 +101,8 @@ func (b *builder) unique(ctx context.Context, t *table.Table) error {
 }
 
 // foreign makes foreign keys, once all tables have their unique indexes: they
-// may point at any of them. They are not validated: foreign_key_checks is off,
-// as for the rows.
+// may point at any of them. The server does not validate them: foreign_key_checks
+// is off, as for the rows.
 func (b *builder) foreign(ctx context.Context, t *table.Table) error {
 	return b.alter(ctx, t, "foreign keys", t.Part(true).Foreign, foreignOf)
 }
@@ -124,29 +126,70 @@ func (r *run) buildIndexes(ctx context.Context) error {
 	return nil
 }
 
-// buildConstraints makes what had to wait for the target to be consistent, and
-// so ends the work on the tables' structures.
-func (r *run) buildConstraints(ctx context.Context) error {
+// buildConstraints makes what had to wait for the target to be consistent,
+// validates it, and so ends the work on the tables' structures. Where the source
+// has to be asked again, it returns the place that the target must have reached
+// before.
+func (r *run) buildConstraints(ctx context.Context, at state.Position, seen map[string]*suspects) (again *state.Position, err error) {
 	b, err := r.newBuilder(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer b.close()
 	tables := r.structures(state.TableCopied)
 	for _, t := range tables {
 		if err := b.unique(ctx, t); err != nil {
-			return err
+			return nil, r.asDuplicate(t, err)
 		}
 	}
 	for _, t := range tables {
 		if err := b.foreign(ctx, t); err != nil {
-			return err
-		}
-		if err := r.saveTable(ctx, t.FullName(), func(t *state.Table) { t.Status = state.TableIndexed }); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return r.checkpoint()
+	v := &validator{r: r, at: at, look: b.look, suspects: seen}
+	defer v.close()
+	for _, t := range tables {
+		clear, err := v.validate(ctx, b.conn, t)
+		if err != nil {
+			return nil, err
+		}
+		if !clear {
+			continue
+		}
+		if err := r.saveTable(ctx, t.FullName(), func(t *state.Table) { t.Status = state.TableIndexed }); err != nil {
+			return nil, err
+		}
+	}
+	return v.again, r.checkpoint()
+}
+
+// duplicateIn finds the index in a server's message about a duplicate value,
+// behind the value itself.
+var duplicateIn = regexp.MustCompile(`(?s)^.*for key '(?:[^'.]*\.)?([^']*)'`)
+
+// asDuplicate says what is to be done about rows that a unique index finds
+// equal. The target is an image of the source there, which has the index.
+func (r *run) asDuplicate(t *table.Table, err error) error {
+	if !mysqlconn.IsDuplicateKey(err) {
+		return err
+	}
+	var names []string
+	for i := range t.Keys {
+		names = append(names, t.Keys[i].Name)
+	}
+	if f := duplicateIn.FindStringSubmatch(err.Error()); f != nil && slices.Contains(names, f[1]) {
+		names = []string{f[1]}
+	}
+	e := &Error{Code: ExitResumable, Where: t.String(),
+		Message: fmt.Sprintf("unique index %s cannot be made on the target: rows there have the same values in it (error %d)", strings.Join(names, " or "), mysqlconn.ErrorNumber(err)),
+		Next:    "put right what was changed on the target by hand, then resume: " + r.resumeCommand() + "; or begin again: " + r.overCommand()}
+	for i := range t.Keys {
+		if list := t.ListDuplicates(&t.Keys[i]); len(names) == 1 && t.Keys[i].Name == names[0] && list != "" {
+			e.Next = "list them on the target with: " + list + "; " + e.Next
+		}
+	}
+	return e
 }
 
 // structures returns the structures of the tables of that status, by name.
@@ -160,6 +203,22 @@ func (r *run) structures(status state.TableStatus) []*table.Table {
 		}
 	}
 	return out
+}
+
+// structureOf returns the structure of a table of the run, or nil. The catalogue
+// may write a parent's name in another case where the source folds names.
+func (r *run) structureOf(n table.Name) *table.Table {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if tr := r.tables[n]; tr != nil {
+		return tr.structure
+	}
+	for known, tr := range r.tables {
+		if r.facts.FoldCase && strings.EqualFold(known.Database, n.Database) && strings.EqualFold(known.Table, n.Table) {
+			return tr.structure
+		}
+	}
+	return nil
 }
 
 func (r *run) allIndexed() bool {

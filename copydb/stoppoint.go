@@ -62,6 +62,11 @@ func (c *catcher) endsConsistent() error {
 			Message: "the stop point is reached before the target is an image of the source",
 			Next:    "give a later one with --until, or none, and resume: " + c.r.resumeCommand()}
 	}
+	if !c.indexed {
+		return &Error{Code: ExitResumable, Where: c.stop.String(),
+			Message: "foreign keys have rows without a parent at the stop point, and whether the source had them, too, cannot be told: it has gone on",
+			Next:    "give a later one with --until, or none, and resume: " + c.r.resumeCommand()}
+	}
 	c.r.change(func(st *state.State) { st.Sources[0].StopPoint = c.stop })
 	return nil
 }
@@ -98,7 +103,7 @@ func (c *catcher) judgeEnd(end sourceEnd) {
 	if outrun {
 		c.r.log.Warn("the source writes faster than the target takes it: the run does not end by itself unless that changes; --deadline bounds it")
 	}
-	if c.stopNow || known && lag < c.r.opt.Config.CatchUp.MaxLag && c.consistent() {
+	if c.stopNow || known && lag < c.r.opt.Config.CatchUp.MaxLag && c.consistent() && c.indexed {
 		at := end.at
 		c.stop = &at
 		c.r.stopAt = end.now

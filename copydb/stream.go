@@ -38,7 +38,7 @@ func (r *run) tableSpecs() map[table.Name]*streamer.TableSpec {
 	for _, tr := range r.tables {
 		for _, fk := range tr.structure.Foreign {
 			if fk.Cascades() {
-				p := table.Name{Database: fk.ParentDatabase, Table: fk.ParentTable}
+				p := fk.Parent()
 				parents[p] = append(parents[p], fk.ParentColumns...)
 			}
 		}

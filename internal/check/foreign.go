@@ -21,7 +21,7 @@ func checkForeign(ctx context.Context, r *runner) error {
 	for _, t := range r.in.Facts.Tables {
 		for i := range t.Foreign {
 			fk := &t.Foreign[i]
-			parent := table.Name{Database: fk.ParentDatabase, Table: fk.ParentTable}
+			parent := fk.Parent()
 			if unlogged && fk.Cascades() {
 				r.fail("unlogged_cascade", t.String(), fmt.Sprintf(
 					"table %s changes with its parent %s by ON DELETE/UPDATE of foreign key %s, which this source does not log; such tables are not supported yet", t, parent, fk.Name),

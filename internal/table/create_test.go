@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/copydb/copydb/state"
+	"github.com/google/go-cmp/cmp"
 )
 
 // MariaDB 10.11 prints names of foreign keys and their columns without doubling
@@ -47,5 +48,35 @@ func TestImpliedCollations(t *testing.T) {
 		if got := tab.Part(false).Create; got != "CREATE TABLE `t` (\n  "+want+"\n) ENGINE=InnoDB" {
 			t.Errorf("%s: %s", item, got)
 		}
+	}
+}
+
+// Foreign keys are read from the text, which every account sees that may read
+// the table.
+func TestForeignKeysAreParsed(t *testing.T) {
+	const text = "CREATE TABLE `t` (\n  `a` int DEFAULT NULL,\n" +
+		"  CONSTRAINT `o``dd, (x` FOREIGN KEY (`a`, `b, ``c`) REFERENCES `d``b`.`p(.t` (`x`, `y``) ON DELETE CASCADE`) ON DELETE SET NULL ON UPDATE CASCADE,\n" +
+		"  CONSTRAINT `plain` FOREIGN KEY (`a`) REFERENCES `ON DELETE CASCADE` (`id`),\n" +
+		"  CONSTRAINT `ck` CHECK (`a` > 0)\n) ENGINE=InnoDB COMMENT='CONSTRAINT `x` FOREIGN KEY'"
+	tab := Table{Database: "own", Create: state.Text(text)}
+	tab.finish()
+	want := []ForeignKey{
+		{"o`dd, (x", []string{"a", "b, `c"}, "d`b", "p(.t", []string{"x", "y`) ON DELETE CASCADE"}, "SET NULL", "CASCADE"},
+		{"plain", []string{"a"}, "own", "ON DELETE CASCADE", []string{"id"}, "NO ACTION", "NO ACTION"},
+	}
+	if diff := cmp.Diff(want, tab.Foreign); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// CHECK constraints of a table and of its columns, and what only looks so.
+func TestChecks(t *testing.T) {
+	const text = "CREATE TABLE `t` (\n  `j` longtext DEFAULT ' CHECK (no)' CHECK (json_valid(`j`)) COMMENT ' CHECK (no)',\n" +
+		"  `CHECK (` int(11) DEFAULT (if(1, 2, 3)),\n  PRIMARY KEY (`j`) COMMENT 'x CHECK (y)',\n" +
+		"  CONSTRAINT `a``b` CHECK (`j` <> ')' or (1 > 0))\n) ENGINE=InnoDB"
+	tab := Table{Create: state.Text(text)}
+	want := []Check{{"j", "(json_valid(`j`))"}, {"a`b", "(`j` <> ')' or (1 > 0))"}}
+	if diff := cmp.Diff(want, tab.Checks()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -66,7 +66,7 @@ func Load(ctx context.Context, q Queryer, flavor mysqlconn.Flavor, database stri
 	if len(names) == 1 {
 		l.only = " AND TABLE_NAME = " + lit(names[0])
 	}
-	for _, step := range []func(context.Context) error{l.basics, l.columns, l.keys, l.foreign, l.creates} {
+	for _, step := range []func(context.Context) error{l.basics, l.columns, l.keys, l.creates} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -165,29 +165,6 @@ func (l *loader) keys(ctx context.Context) error {
 		})
 }
 
-func (l *loader) foreign(ctx context.Context) error {
-	only := strings.ReplaceAll(l.only, "TABLE_NAME", "k.TABLE_NAME")
-	return l.read(ctx, "foreign keys", `SELECT k.TABLE_NAME, k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_SCHEMA,
-		k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME, r.DELETE_RULE, r.UPDATE_RULE
-		FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r
-		  ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME
-		WHERE k.TABLE_SCHEMA = `+lit(l.database)+only+` AND k.REFERENCED_TABLE_NAME IS NOT NULL
-		ORDER BY k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION`,
-		func(t *Table, f [][]byte) error {
-			name := string(f[0])
-			n := len(t.Foreign)
-			if n == 0 || t.Foreign[n-1].Name != name {
-				t.Foreign = append(t.Foreign, ForeignKey{Name: name, ParentDatabase: string(f[2]), ParentTable: string(f[3]),
-					OnDelete: string(f[5]), OnUpdate: string(f[6])})
-				n++
-			}
-			fk := &t.Foreign[n-1]
-			fk.Columns = append(fk.Columns, string(f[1]))
-			fk.ParentColumns = append(fk.ParentColumns, string(f[4]))
-			return nil
-		})
-}
-
 func (l *loader) creates(ctx context.Context) error {
 	for _, t := range l.tables {
 		text, err := ShowCreate(ctx, l.q, t.FullName())
@@ -221,7 +198,10 @@ func (t *Table) finish() {
 		}
 	}
 	for _, item := range ParseCreate(string(t.Create)).Items {
-		if item.hasWords("WITHOUT", "OVERLAPS") {
+		switch {
+		case item.IsForeignKey():
+			t.Foreign = append(t.Foreign, parseForeignKey(item.Text, t.Database))
+		case item.hasWords("WITHOUT", "OVERLAPS"):
 			t.Overlaps = true
 		}
 	}

@@ -70,6 +70,9 @@ type ForeignKey struct {
 	OnUpdate       string   `json:"on_update"`
 }
 
+// Parent is the table that the constraint points at.
+func (f ForeignKey) Parent() Name { return Name{f.ParentDatabase, f.ParentTable} }
+
 // Cascades reports whether a change of the parent changes rows of the child.
 func (f ForeignKey) Cascades() bool {
 	for _, rule := range []string{f.OnDelete, f.OnUpdate} {

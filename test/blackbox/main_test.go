@@ -125,10 +125,18 @@ func names(t testing.TB, srv *servers.Server, query string) []string {
 		t.Fatalf("%s: %v", query, err)
 	}
 	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
 	var all []string
 	for rows.Next() {
-		var v sql.NullString
-		if err := rows.Scan(&v); err != nil {
+		var v, rest sql.NullString
+		into := []any{&v}
+		for range columns[1:] {
+			into = append(into, &rest)
+		}
+		if err := rows.Scan(into...); err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
 		all = append(all, v.String)

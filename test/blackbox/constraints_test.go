@@ -1,0 +1,387 @@
+package blackbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/testdb"
+	"github.com/copydb/copydb/test/harness"
+	"github.com/copydb/copydb/test/servers"
+)
+
+// constrained has each kind of constraint, with rows that satisfy all of them:
+// children before parents, a table that points at itself, two that point at
+// each other, NULLs in part of a composite key, keys that are equal under their
+// collation only, a parent in another database.
+const constrained = `CREATE DATABASE c1; CREATE DATABASE c2; SET foreign_key_checks = 0;
+	CREATE TABLE c1.a_kid (id INT PRIMARY KEY, p INT, CONSTRAINT kid FOREIGN KEY (p) REFERENCES c1.z_mum (id));
+	CREATE TABLE c1.z_mum (id INT PRIMARY KEY, u INT, v INT, UNIQUE KEY uq (u), CONSTRAINT positive CHECK (v > 0));
+	CREATE TABLE c1.self (id INT PRIMARY KEY, up INT, CONSTRAINT tree FOREIGN KEY (up) REFERENCES c1.self (id));
+	CREATE TABLE c1.hen (id INT PRIMARY KEY, egg INT, CONSTRAINT of_egg FOREIGN KEY (egg) REFERENCES c1.egg (id));
+	CREATE TABLE c1.egg (id INT PRIMARY KEY, hen INT, CONSTRAINT of_hen FOREIGN KEY (hen) REFERENCES c1.hen (id));
+	CREATE TABLE c1.pair (id INT PRIMARY KEY, a INT NOT NULL, b VARCHAR(10) COLLATE utf8mb4_general_ci NOT NULL, UNIQUE KEY (a, b));
+	CREATE TABLE c2.pointer (id INT PRIMARY KEY, a INT, b VARCHAR(10) COLLATE utf8mb4_general_ci,
+		KEY (a, b), CONSTRAINT both_parts FOREIGN KEY (a, b) REFERENCES c1.pair (a, b));
+	INSERT INTO c1.a_kid VALUES (1, 9), (2, NULL), (3, 8);
+	INSERT INTO c1.z_mum VALUES (8, 1, 1), (9, 2, 5);
+	INSERT INTO c1.self VALUES (1, 2), (2, 3), (3, 1), (4, 4), (5, NULL);
+	INSERT INTO c1.hen VALUES (1, 1); INSERT INTO c1.egg VALUES (1, 1);
+	INSERT INTO c1.pair VALUES (1, 1, 'José'), (2, 1, 'x');
+	INSERT INTO c2.pointer VALUES (1, 1, 'JOSE'), (2, 1, NULL), (3, NULL, 'nobody'), (4, NULL, NULL), (5, 7, NULL);`
+
+// constrainedChanges come through the log, in transactions that satisfy the
+// constraints at their ends only.
+const constrainedChanges = `SET foreign_key_checks = 0;
+	BEGIN; INSERT INTO c1.a_kid VALUES (4, 10); INSERT INTO c1.z_mum VALUES (10, 3, 1); COMMIT;
+	BEGIN; DELETE FROM c1.z_mum WHERE id = 8; DELETE FROM c1.a_kid WHERE p = 8; COMMIT;
+	BEGIN; UPDATE c1.z_mum SET u = u + 100; UPDATE c1.z_mum SET u = 105 - u; UPDATE c2.pointer SET b = 'X' WHERE id = 1; COMMIT`
+
+// violations are statements that each constraint must refuse on the target.
+var violations = []struct {
+	query string
+	code  uint16
+}{
+	{"INSERT INTO c1.a_kid VALUES (99, 12345)", 1452},
+	{"DELETE FROM c1.z_mum WHERE id = 9", 1451},
+	{"INSERT INTO c1.z_mum SELECT 99, u, 1 FROM c1.z_mum LIMIT 1", 1062},
+	{"INSERT INTO c1.self VALUES (99, 12345)", 1452},
+	{"DELETE FROM c1.self WHERE id = 2", 1451},
+	{"INSERT INTO c1.hen VALUES (99, 12345)", 1452},
+	{"DELETE FROM c1.hen", 1451},
+	{"INSERT INTO c2.pointer VALUES (99, 1, 'nobody')", 1452},
+	{"DELETE FROM c1.pair WHERE id = 2", 1451},
+}
+
+// Constraints of all kinds are enforced on the target at the end, and nothing is
+// said of them where the rows satisfy them.
+func TestB3_07_ConstraintsEnforcedAtTheEnd(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Exec(t, source, constrained)
+		m := constrainedMigration(t, source, target)
+		m.Hold(harness.HoldCatchUp)
+		p := m.Start("--json")
+		m.WaitReached(p, harness.HoldCatchUp)
+		testdb.Exec(t, source, constrainedChanges)
+		m.Release(harness.HoldCatchUp)
+		p.RequireExit(harness.RunTimeout, 0)
+		for _, w := range warnings(p) {
+			t.Errorf("a warning: %s", w)
+		}
+		testdb.RequireEqual(t, source, target, []string{"c1", "c2"})
+		check := uint16(3819)
+		if kind.IsMariaDB() {
+			check = 4025
+		}
+		for _, v := range append(violations, struct {
+			query string
+			code  uint16
+		}{"UPDATE c1.z_mum SET v = -1", check}) {
+			if _, err := target.DB().ExecContext(t.Context(), v.query); mysqlconn.ErrorNumber(err) != v.code {
+				t.Errorf("%s on the target: %v, want error %d", v.query, err, v.code)
+			}
+		}
+	})
+}
+
+func constrainedMigration(t *testing.T, source, target *servers.Server) *harness.Migration {
+	t.Helper()
+	return harness.New(t, source, target, harness.Config{Include: []string{"c1.*", "c2.*"}, Build: harness.HoldPoints})
+}
+
+// warnings returns the messages of warning records.
+func warnings(p *harness.Process) []string {
+	var all []string
+	for _, r := range p.Records() {
+		if r.Type() == "warning" {
+			all = append(all, r.Text("message"))
+		}
+	}
+	return all
+}
+
+// requireWarning returns the one warning that names all of the texts.
+func requireWarning(t *testing.T, p *harness.Process, texts ...string) string {
+	t.Helper()
+	var found []string
+	for _, w := range warnings(p) {
+		all := true
+		for _, text := range texts {
+			all = all && strings.Contains(w, text)
+		}
+		if all {
+			found = append(found, w)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d warnings name %q, want 1; all: %q", len(found), texts, warnings(p))
+	}
+	return found[0]
+}
+
+// Rows without a parent that the source has, too, are named with their number
+// and a statement that lists them, and no value of them; so are rows that violate
+// a CHECK that MariaDB did not check, or MySQL does not enforce.
+func TestB3_07_OrphansOfTheSourceAreNamed(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Exec(t, source, constrained)
+		testdb.Exec(t, source, `SET foreign_key_checks = 0;
+			INSERT INTO c1.a_kid VALUES (11, 987654), (12, 987654), (13, 987655);
+			INSERT INTO c2.pointer VALUES (11, 987656, 'secret-orphan')`)
+		// More values than the source is asked about at a time.
+		testdb.Exec(t, source, `SET foreign_key_checks = 0; CREATE TABLE c1.many (id INT PRIMARY KEY, p INT, CONSTRAINT lots FOREIGN KEY (p) REFERENCES c1.z_mum (id));
+			INSERT INTO c1.many WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 250) SELECT n, 987000 + n FROM s`)
+		off := "NOT ENFORCED"
+		if kind.IsMariaDB() {
+			off = ""
+		}
+		testdb.Exec(t, source, "CREATE TABLE c1.checked (id INT PRIMARY KEY, v INT CHECK (v <> 4), w INT, CONSTRAINT `small (x)` CHECK (w < 10 OR w = 987) "+off+")")
+		if kind.IsMariaDB() {
+			testdb.Exec(t, source, "SET check_constraint_checks = 0; INSERT INTO c1.checked VALUES (1, 4, 1), (2, 5, 987654), (3, NULL, 987653), (4, 1, NULL)")
+		} else {
+			testdb.Exec(t, source, "INSERT INTO c1.checked VALUES (2, 5, 987654), (3, NULL, 987653), (4, 1, NULL)")
+		}
+		m := constrainedMigration(t, source, target)
+		p := m.RequireRun("--json")
+		testdb.RequireEqual(t, source, target, []string{"c1", "c2"})
+		listed := []struct {
+			rows  int
+			texts []string
+		}{{3, []string{"foreign key kid of table c1.a_kid: 3 rows", "c1.z_mum"}}, {1, []string{"foreign key both_parts of table c2.pointer: 1 rows"}},
+			{250, []string{"foreign key lots of table c1.many: 250 rows"}}}
+		if kind.IsMariaDB() {
+			listed = append(listed, struct {
+				rows  int
+				texts []string
+			}{2, []string{"constraint small (x) of table c1.checked: 2 rows"}}, struct {
+				rows  int
+				texts []string
+			}{1, []string{"constraint v of table c1.checked: 1 rows"}})
+		}
+		for _, l := range listed {
+			w := requireWarning(t, p, l.texts...)
+			_, list, _ := strings.Cut(w, "with: ")
+			if n := len(names(t, target, list)); n != l.rows {
+				t.Errorf("%s lists %d rows, want %d", list, n, l.rows)
+			}
+		}
+		if len(warnings(p)) != len(listed) {
+			t.Errorf("warnings: %q", warnings(p))
+		}
+		for _, secret := range []string{"987654", "987655", "987656", "secret-orphan"} {
+			if strings.Contains(p.Stdout()+p.Stderr(), secret) {
+				t.Errorf("a row's value %s was printed", secret)
+			}
+		}
+	})
+}
+
+// A parent row that the target has lost ends the run, and each resume, with what
+// and where, until it is there again.
+func TestB3_07_LostParentIsAnError(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Exec(t, source, constrained)
+		m := constrainedMigration(t, source, target)
+		m.Hold(harness.HoldCatchUp)
+		p := m.Start("--json")
+		m.WaitReached(p, harness.HoldCatchUp)
+		testdb.Exec(t, target, "DELETE FROM c1.pair WHERE id = 1")
+		m.Release(harness.HoldCatchUp)
+		p.RequireExit(harness.RunTimeout, 7)
+		for range 2 {
+			e := p.Last("exit_error")
+			if !strings.Contains(e.Text("message"), "foreign key both_parts") || !strings.Contains(e.Text("message"), "1 values of a, b") || e.Text("where") != "c2.pointer" {
+				t.Errorf("the error is %v", e)
+			}
+			_, list, _ := strings.Cut(e.Text("next"), "with: ")
+			list, _, _ = strings.Cut(list, ";")
+			if n := len(names(t, target, list)); n != 1 {
+				t.Errorf("%s lists %d rows, want 1", list, n)
+			}
+			p = m.Resume("--json")
+			p.RequireExit(harness.RunTimeout, 7)
+		}
+		testdb.Exec(t, target, "INSERT INTO c1.pair VALUES (1, 1, 'José')")
+		m.RequireResume()
+		testdb.RequireEqual(t, source, target, []string{"c1", "c2"})
+		m.RequireClean()
+	})
+}
+
+// Rows without a parent that the source has put right since are told from lost
+// ones: the run goes on until the target has that, too. A stop point before it
+// cannot be reached.
+func TestB3_07_OrphansThatTheSourceHasPutRight(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Exec(t, source, constrained)
+		testdb.Exec(t, source, "SET foreign_key_checks = 0; INSERT INTO c1.a_kid VALUES (11, 77), (12, 78)")
+		m := constrainedMigration(t, source, target)
+		m.Hold(harness.HoldCatchUp)
+		p := m.Start("--json")
+		m.WaitReached(p, harness.HoldCatchUp)
+		at := m.State().Sources[0].ConsistentAt
+		testdb.Exec(t, source, "INSERT INTO c1.z_mum VALUES (77, 77, 77); DELETE FROM c1.a_kid WHERE id = 12")
+		p.Kill9()
+		m.Release(harness.HoldCatchUp)
+		early := m.Resume("--json", "--set", fmt.Sprintf("catch_up.until={file: %s, pos: %d}", at.File, at.Pos))
+		early.RequireExit(harness.RunTimeout, 7)
+		if e := early.Last("exit_error"); !strings.Contains(e.Text("message"), "cannot be told") {
+			t.Errorf("the error is %v", e)
+		}
+		p = m.RequireResume("--json")
+		for _, w := range warnings(p) {
+			t.Errorf("a warning: %s", w)
+		}
+		testdb.RequireEqual(t, source, target, []string{"c1", "c2"})
+	})
+}
+
+// Cascades that the source does not log are refused, though the account on the
+// source may do nothing with the tables but read them, to which MariaDB's
+// catalogue shows no foreign keys.
+func TestB3_07_UnloggedCascadesAreSeen(t *testing.T) {
+	source, target := sharedPair(t, servers.MariaDB118)
+	testdb.Exec(t, source, `CREATE DATABASE c1; CREATE TABLE c1.mum (id INT PRIMARY KEY);
+		CREATE TABLE c1.kid (id INT PRIMARY KEY, p INT, CONSTRAINT gone FOREIGN KEY (p) REFERENCES c1.mum (id) ON DELETE CASCADE)`)
+	m := harness.New(t, source, target, harness.Config{Include: []string{"c1.*"}})
+	p := m.Run("--json")
+	p.RequireExit(harness.RunTimeout, 3)
+	if !strings.Contains(p.Stdout(), "unlogged_cascade") {
+		t.Error("the foreign key is not named")
+	}
+}
+
+// Rows that a unique index finds equal on the target end the run, and each
+// resume, with table, index and what to do, until they are gone.
+func TestB3_07_UniqueIndexThatCannotBeMade(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Exec(t, source, constrained)
+		testdb.Exec(t, source, "ALTER TABLE c1.z_mum ADD w VARCHAR(20) DEFAULT NULL, ADD UNIQUE KEY `odd'name` (v, w(3))")
+		m := constrainedMigration(t, source, target)
+		m.Hold(harness.HoldCatchUp)
+		p := m.Start("--json")
+		m.WaitReached(p, harness.HoldCatchUp)
+		testdb.Exec(t, target, "INSERT INTO c1.z_mum VALUES (100, 987654, 1, NULL), (101, 987654, 1, NULL)")
+		m.Release(harness.HoldCatchUp)
+		p.RequireExit(harness.RunTimeout, 7)
+		for range 2 {
+			e := p.Last("exit_error")
+			if !strings.Contains(e.Text("message"), "unique index uq ") || e.Text("where") != "c1.z_mum" {
+				t.Errorf("the error is %v", e)
+			}
+			_, list, _ := strings.Cut(e.Text("next"), "with: ")
+			list, _, _ = strings.Cut(list, ";")
+			if n := names(t, target, list); len(n) != 1 || n[0] != "987654" {
+				t.Errorf("%s lists %q", list, n)
+			}
+			if strings.Contains(p.Stdout()+p.Stderr(), "987654") {
+				t.Error("a row's value was printed")
+			}
+			p = m.Resume("--json")
+			p.RequireExit(harness.RunTimeout, 7)
+		}
+		testdb.Exec(t, target, "DELETE FROM c1.z_mum WHERE id >= 100")
+		m.RequireResume()
+		testdb.RequireEqual(t, source, target, []string{"c1", "c2"})
+	})
+}
+
+// big takes seconds to index, twice: by itself and with its unique keys.
+const big = `CREATE DATABASE big; CREATE TABLE big.mum (id INT PRIMARY KEY, u INT NOT NULL, UNIQUE KEY (u));
+	CREATE TABLE big.t (id INT PRIMARY KEY, a VARCHAR(64) NOT NULL, b VARCHAR(64) NOT NULL, p INT, KEY by_a (a), KEY by_b (b, a), KEY (p),
+		UNIQUE KEY ua (a, id), UNIQUE KEY ub (b, id), CONSTRAINT to_mum FOREIGN KEY (p) REFERENCES big.mum (u));
+	INSERT INTO big.mum VALUES (1, 10), (2, 20);
+	INSERT INTO big.t SELECT n, SHA2(n, 256), REVERSE(SHA2(n, 256)), IF(MOD(n, 3) = 0, NULL, 10) FROM (
+	  SELECT a.n * 100000 + b.n * 10000 + c.n * 1000 + d.n * 100 + e.n * 10 + f.n AS n
+	  FROM keyless_digits.d a, keyless_digits.d b, keyless_digits.d c, keyless_digits.d d, keyless_digits.d e, keyless_digits.d f) AS s WHERE n < %d`
+
+// SIGKILL while an ALTER of the run waits for the table, while it works, and when
+// it is done and nobody has noticed, for each kind of index and constraint; the
+// resume comes at once. The target's session may outlive the process: the resume
+// ends it and waits for its end before it looks at what is there.
+func TestB3_07_KilledWhileIndexesAreMade(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Load(t, source, digits)
+		testdb.Load(t, source, fmt.Sprintf(big, times(150_000, 400_000)))
+		m := harness.New(t, source, target, harness.Config{Include: []string{"big.*"}, Build: harness.HoldPoints})
+		adds := map[string]string{"indexes": "ADD KEY", "unique indexes": "ADD UNIQUE", "foreign keys": "ADD CONSTRAINT"}
+		for _, what := range []string{"indexes", "unique indexes", "foreign keys"} {
+			killWaiting(t, m, what, adds[what])
+			if what != "foreign keys" { // that changes nothing but the dictionary
+				killWorking(t, m, adds[what])
+			}
+			killUnnoticed(t, m, "added "+what+":big.t")
+		}
+		killUnnoticed(t, m, "validated:big.t")
+		m.RequireResume()
+		testdb.RequireEqual(t, source, target, []string{"big"})
+		m.RequireClean()
+	})
+}
+
+// altering returns whether the target runs a statement of copydb's that adds
+// something to big.t, in that state; "" is any but waiting.
+func altering(t *testing.T, m *harness.Migration, add, state string) bool {
+	t.Helper()
+	query := "SELECT COALESCE(STATE, '') FROM information_schema.PROCESSLIST WHERE USER = '" + harness.User + "' AND INFO LIKE 'ALTER TABLE%" + add + "%'"
+	for _, s := range names(t, m.Target, query) {
+		if waits := strings.Contains(s, "metadata lock"); waits == (state != "") {
+			return true
+		}
+	}
+	return false
+}
+
+// killWaiting kills the run while its ALTER waits for a transaction that has
+// read the table.
+func killWaiting(t *testing.T, m *harness.Migration, what, add string) {
+	t.Helper()
+	if what == "indexes" {
+		m.Hold(harness.HoldChunkWritten("big.t")) // the table is there, with rows
+		p := begin(m, "--json")
+		m.WaitReached(p, harness.HoldChunkWritten("big.t"))
+		p.Kill9()
+		m.Release(harness.HoldChunkWritten("big.t"))
+	}
+	conn, err := m.Target.DB().Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, q := range []string{"BEGIN", "SELECT 1 FROM big.t LIMIT 1"} {
+		if _, err := conn.ExecContext(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := begin(m, "--json")
+	p.WaitFor("an ALTER that waits: "+what, time.Minute, func() bool { return altering(t, m, add, "waiting") })
+	p.Kill9()
+	if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func killWorking(t *testing.T, m *harness.Migration, add string) {
+	t.Helper()
+	p := begin(m, "--json")
+	p.WaitFor("an ALTER that works: "+add, time.Minute, func() bool { return altering(t, m, add, "") })
+	p.Kill9()
+	t.Logf("%s: the target still worked on it after the kill: %v", add, altering(t, m, add, ""))
+}
+
+func killUnnoticed(t *testing.T, m *harness.Migration, point string) {
+	t.Helper()
+	m.Hold(point)
+	p := begin(m, "--json")
+	m.WaitReached(p, point)
+	p.Kill9()
+	m.Release(point)
+}
