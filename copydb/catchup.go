@@ -50,7 +50,7 @@ type catcher struct {
 	ended     bool                  // nothing more will be read
 	stop      *state.Position
 	stopNow   bool // the stop point is the source's end when first asked
-	indexed bool
+	indexed   bool
 	// again is the place from where on constraints are validated once more, nil
 	// where none must be; suspects is why.
 	again    *state.Position

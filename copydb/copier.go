@@ -65,7 +65,7 @@ func (c *copier) addTable(t *table.Table) {
 	defer c.r.mu.Unlock()
 	tr := c.r.tables[n]
 	cp.job = &dumper.Job{
-		Layout: applier.NewLayout(t, applier.Method(c.r.facts.LoadMethod), c.r.write),
+		Layout: applier.NewLayout(t, c.r.loadMethod(n), c.r.write),
 		Start:  c.r.st.Tables[tr.index].Start, ChunkBytes: c.r.opt.Config.Snapshot.ChunkSize,
 		Room: c.roomFor, Read: c.changed,
 		Seen: func(seen dumper.Seen, first, last bool) error { return c.seen(n, seen, first, last) },

@@ -42,7 +42,7 @@ func (r *run) carryCounters(ctx context.Context) error {
 	}
 	defer src.Close()
 	for _, t := range r.structures(state.TableIndexed) {
-		if !hasCounter(t) {
+		if !t.AutoIncrement() {
 			continue
 		}
 		want, err := counter(ctx, src, t)
@@ -54,15 +54,6 @@ func (r *run) carryCounters(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func hasCounter(t *table.Table) bool {
-	for i := range t.Columns {
-		if t.Columns[i].AutoInc {
-			return true
-		}
-	}
-	return false
 }
 
 // counter reads the next AUTO_INCREMENT value from SHOW CREATE TABLE, which is

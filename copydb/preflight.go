@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/check"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/pattern"
@@ -24,7 +25,7 @@ func (r *run) preflight(ctx context.Context, over *overtaken) (*check.Input, []c
 		},
 		Literal:    literal(c.Tables.Include),
 		AllowLocks: c.Source.AllowLocks, SQLLogBin: c.Target.SQLLogBin, ServerID: c.Source.ServerID,
-		LoadMethod: c.Snapshot.LoadMethod, ExistingTables: c.Existing,
+		LoadMethod: c.Snapshot.LoadMethod, Threads: c.Snapshot.Threads, ExistingTables: c.Existing,
 		UntilGTID: c.CatchUp.Until.GTID, UntilFile: c.CatchUp.Until.File, UntilPos: c.CatchUp.Until.Pos,
 	}
 	if r.adopted {
@@ -143,7 +144,8 @@ func (r *run) plan(in *check.Input) PlanRecord {
 	p := PlanRecord{Tables: []PlanTable{}, Order: []string{}, LeftOut: r.leftOut(), LoadMethod: f.LoadMethod, LoadWhy: f.LoadReason,
 		Position: string(f.Rung), Threads: r.opt.Config.Snapshot.Threads}
 	for _, t := range f.Tables {
-		pt := PlanTable{Database: t.Database, Table: t.Table, Class: state.ClassConverging, Key: []string{}, Rows: t.Rows, Bytes: t.Bytes}
+		pt := PlanTable{Database: t.Database, Table: t.Table, Class: state.ClassConverging, Key: []string{}, Rows: t.Rows, Bytes: t.Bytes,
+			LoadMethod: string(r.loadMethod(t.FullName()))}
 		if k := t.UsableKey(); k != nil {
 			pt.Key = k.KeyNames()
 		} else {
@@ -155,6 +157,14 @@ func (r *run) plan(in *check.Input) PlanRecord {
 		p.Order = append(p.Order, t.String())
 	}
 	return p
+}
+
+// loadMethod returns how the table's rows are written.
+func (r *run) loadMethod(n table.Name) applier.Method {
+	if r.facts.Inserted[n] {
+		return applier.Inserts
+	}
+	return applier.Method(r.facts.LoadMethod)
 }
 
 func (r *run) leftOut() []string {

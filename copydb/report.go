@@ -88,6 +88,8 @@ type PlanTable struct {
 	Key      []string         `json:"key"`
 	Rows     int64            `json:"rows_estimate"`
 	Bytes    int64            `json:"bytes_estimate"`
+	// LoadMethod is how the rows are written: load_data or insert.
+	LoadMethod string `json:"load_method"`
 }
 
 // WarningRecord is something the user should know that stops nothing.

@@ -74,6 +74,11 @@ func (v *validator) foreignKeys(ctx context.Context, t *table.Table) (bool, erro
 
 func (v *validator) foreignKey(ctx context.Context, t *table.Table, fk *table.ForeignKey) (bool, error) {
 	parent := v.r.structureOf(fk.Parent())
+	for i := range fk.Columns {
+		if t.ColumnFold(fk.Columns[i]) == nil || parent != nil && parent.ColumnFold(fk.ParentColumns[i]) == nil {
+			return false, fmt.Errorf("validate foreign key %s of %s: its columns are not known", fk.Name, t)
+		}
+	}
 	found, err := v.find(ctx, t, fk, parent)
 	if mysqlconn.IsAccessDenied(err) && parent == nil {
 		v.warn("foreign key %s of table %s could not be validated: table %s of the target may not be read", fk.Name, t, fk.Parent())

@@ -55,7 +55,7 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 		}
 		d := dst.Column(c.Name)
 		if d == nil {
-			d = columnFold(dst, c.Name)
+			d = dst.ColumnFold(c.Name)
 		}
 		switch {
 		case d == nil:
@@ -88,17 +88,6 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 	w.delete = "DELETE FROM " + dst.Quoted() + " WHERE "
 	w.update = "UPDATE " + dst.Quoted() + " SET "
 	return w, nil
-}
-
-// columnFold finds a column whose name differs in case only: column names have
-// no case on any server.
-func columnFold(t *table.Table, name string) *table.Column {
-	for i := range t.Columns {
-		if strings.EqualFold(t.Columns[i].Name, name) {
-			return &t.Columns[i]
-		}
-	}
-	return nil
 }
 
 // rowAlias reports whether the server has row aliases (and warns of VALUES()).

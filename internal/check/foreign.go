@@ -58,7 +58,7 @@ func (r *runner) outsideParents(ctx context.Context, all []orphan) error {
 	for _, o := range all {
 		if _, ok := there[r.targetFolded(o.parent)]; ok {
 			r.warn("foreign_parent", o.table.String(), fmt.Sprintf("foreign key %s of table %s points at %s, which is not selected: the target's own table is taken", o.key.Name, o.table, o.parent),
-				"make sure that the target's "+o.parent.String()+" has the rows, or include it")
+				"make sure that the target's "+o.parent.String()+" has the rows and the target account SELECT and REFERENCES on it, or include it")
 			continue
 		}
 		r.fail("foreign_parent", o.table.String(), fmt.Sprintf("foreign key %s of table %s points at %s, which is neither selected nor on the target", o.key.Name, o.table, o.parent),

@@ -29,6 +29,7 @@ type Input struct {
 	SQLLogBin      bool   // target.sql_log_bin
 	ServerID       uint32 // source.server_id; 0: the run takes a random one
 	LoadMethod     string // auto, load_data, insert
+	Threads        int    // that copy; 0: as many as are worth it
 	ExistingTables string // one of the Rule constants
 
 	// The stop point, where one is given.
@@ -109,6 +110,8 @@ type Facts struct {
 
 	LoadMethod string // load_data or insert
 	LoadReason string
+	// Inserted are the tables whose rows go by INSERT where those of others do not.
+	Inserted map[table.Name]bool
 
 	// Taken are the tables that the target has and the run takes over, by the
 	// rule that says how.

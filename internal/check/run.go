@@ -71,6 +71,7 @@ var steps = []step{
 	{name: "what earlier runs left", needs: needBoth | needTables, run: checkLeftovers},
 	{name: "what tables need beside them", needs: needTarget | needTables, run: checkOutside},
 	{name: "the load method", needs: needTarget, run: checkLoadMethod},
+	{name: "locks of AUTO_INCREMENT", needs: needTarget | needTables, run: checkAutoIncrementLock},
 	{name: "the target's own replication", needs: needTarget, run: checkReplicaTarget},
 	{name: "primary keys that the target demands", needs: needTarget | needTables, run: checkForcedKeys},
 	{name: "databases on the target", needs: needTarget | needTables, run: checkDatabases},

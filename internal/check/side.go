@@ -29,7 +29,7 @@ var variables = []string{
 	"innodb_autoinc_lock_mode", "innodb_directories", "innodb_flush_log_at_trx_commit", "innodb_native_foreign_keys", "innodb_read_only",
 	"local_infile", "log_bin", "log_replica_updates", "log_slave_updates", "lower_case_table_names", "max_allowed_packet",
 	"max_binlog_size", "max_binlog_total_size", "offline_mode", "partial_revokes", "read_only", "server_id",
-	"sql_generate_invisible_primary_key", "sql_require_primary_key", "super_read_only", "sync_binlog", "time_zone",
+	"sql_generate_invisible_primary_key", "sql_require_primary_key", "super_read_only", "sync_binlog", "thread_pool_size", "time_zone",
 	"transaction_read_only", "tx_read_only",
 }
 

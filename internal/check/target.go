@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"github.com/copydb/copydb/internal/table"
 )
 
 // checkWritable refuses a target that takes no writes.
@@ -64,6 +66,39 @@ func checkLoadMethod(_ context.Context, r *runner) error {
 		f.LoadMethod, f.LoadReason = "insert", "local_infile is OFF on the target"
 		r.info("local_infile", "local_infile", "the target has local_infile = OFF: rows go by INSERT, which is slower",
 			"SET GLOBAL local_infile = ON on the target for the time of the copy")
+	}
+	return nil
+}
+
+const (
+	// sharedBytes is from when on a table is worth several writers.
+	sharedBytes = 128 << 20
+	// insertProcessors is how many processors the target must have for several
+	// sessions that insert to be faster than one that loads: a row costs it half
+	// as much again.
+	insertProcessors = 4
+)
+
+// checkAutoIncrementLock lets large tables go by INSERT where LOAD DATA takes a
+// lock on the whole table, for the sake of its AUTO_INCREMENT column, until its
+// statement ends: MariaDB with innodb_autoinc_lock_mode below 2, its default.
+// INSERT with values for that column takes it for an instant only. How many
+// processors MariaDB sees is the default of thread_pool_size.
+func checkAutoIncrementLock(_ context.Context, r *runner) error {
+	f, t := &r.in.Facts, r.target
+	if f.LoadMethod != "load_data" || r.in.LoadMethod != "auto" || r.in.Threads == 1 || !t.mariadb() ||
+		t.number("innodb_autoinc_lock_mode") > 1 || t.number("thread_pool_size") < insertProcessors {
+		return nil
+	}
+	f.Inserted = map[table.Name]bool{}
+	for _, tbl := range f.Tables {
+		if tbl.Bytes >= sharedBytes && tbl.AutoIncrement() && tbl.UsableKey() != nil && tbl.Engine == "InnoDB" {
+			f.Inserted[tbl.FullName()] = true
+		}
+	}
+	if n := len(f.Inserted); n > 0 {
+		f.LoadReason += fmt.Sprintf("; tables of %d MiB or more with AUTO_INCREMENT by insert (%d), since the target has innodb_autoinc_lock_mode = %s",
+			sharedBytes>>20, n, t.value("innodb_autoinc_lock_mode"))
 	}
 	return nil
 }

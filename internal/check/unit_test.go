@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +189,50 @@ func TestUnloggedCascades(t *testing.T) {
 		}
 		if got := s.cascadesUnlogged(); got != c.want {
 			t.Errorf("%s %s: %v", c.version, c.native, got)
+		}
+	}
+}
+
+// Large tables with AUTO_INCREMENT go by INSERT where LOAD DATA would let one
+// writer at a time write them, and the target has the processors for more.
+func TestAutoIncrementLock(t *testing.T) {
+	counted := []table.Column{{Name: "id", AutoInc: true}}
+	key := []table.Key{{Name: "PRIMARY", Columns: []table.KeyColumn{{Name: "id"}}}}
+	tables := []*table.Table{
+		{Table: "large", Engine: "InnoDB", Columns: counted, Keys: key, Bytes: sharedBytes},
+		{Table: "small", Engine: "InnoDB", Columns: counted, Keys: key, Bytes: sharedBytes - 1},
+		{Table: "plain", Engine: "InnoDB", Columns: []table.Column{{Name: "id"}}, Keys: key, Bytes: sharedBytes},
+		{Table: "exact", Engine: "InnoDB", Columns: counted, Bytes: sharedBytes},
+		{Table: "aria", Engine: "Aria", Columns: counted, Keys: key, Bytes: sharedBytes},
+	}
+	mariadb := map[string]string{"innodb_autoinc_lock_mode": "1", "thread_pool_size": "4"}
+	for _, c := range []struct {
+		name    string
+		flavor  mysqlconn.Flavor
+		changed string // a variable and its value
+		threads int
+		method  string
+		want    int
+	}{
+		{"mariadb", mysqlconn.MariaDB, "", 0, "auto", 1},
+		{"mysql", mysqlconn.MySQL, "", 0, "auto", 0},
+		{"mode 2", mysqlconn.MariaDB, "innodb_autoinc_lock_mode 2", 0, "auto", 0},
+		{"mode 0", mysqlconn.MariaDB, "innodb_autoinc_lock_mode 0", 2, "auto", 1},
+		{"two processors", mysqlconn.MariaDB, "thread_pool_size 2", 0, "auto", 0},
+		{"one thread", mysqlconn.MariaDB, "", 1, "auto", 0},
+		{"asked for", mysqlconn.MariaDB, "", 0, "load_data", 0},
+	} {
+		variables := maps.Clone(mariadb)
+		if name, value, ok := strings.Cut(c.changed, " "); ok {
+			variables[name] = value
+		}
+		in := &Input{LoadMethod: c.method, Threads: c.threads, Facts: Facts{LoadMethod: "load_data", Tables: tables}}
+		r := &runner{in: in, target: &side{facts: &ServerFacts{Variables: variables, Identity: mysqlconn.Identity{Version: mysqlconn.Version{Flavor: c.flavor}}}}}
+		if err := checkAutoIncrementLock(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if len(in.Facts.Inserted) != c.want || c.want == 1 && (!in.Facts.Inserted[tables[0].FullName()] || !strings.Contains(in.Facts.LoadReason, "insert (1)")) {
+			t.Errorf("%s: %v, %q", c.name, in.Facts.Inserted, in.Facts.LoadReason)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (t *Table) orphans(fk *ForeignKey) string {
 func (t *Table) Orphans(fk *ForeignKey) string {
 	var list, group []string
 	for _, name := range fk.Columns {
-		list = append(list, t.Column(name).SelectExpression())
+		list = append(list, t.ColumnFold(name).SelectExpression())
 		group = append(group, "c."+Quote(name))
 	}
 	return "SELECT " + strings.Join(list, ", ") + ", COUNT(*)" + t.orphans(fk) + " GROUP BY " + strings.Join(group, ", ")
@@ -92,7 +92,7 @@ func (t *Table) OrphanTest(fk *ForeignKey, parent *Table, values [][]byte) strin
 func (t *Table) matches(columns []string, values [][]byte) string {
 	var all []string
 	for i, name := range columns {
-		c := t.Column(name)
+		c := t.ColumnFold(name)
 		all = append(all, c.BoundExpression()+" = "+string(c.AppendBound(nil, values[i])))
 	}
 	return strings.Join(all, " AND ")

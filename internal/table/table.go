@@ -1,6 +1,8 @@
 package table
 
 import (
+	"strings"
+
 	"github.com/copydb/copydb/state"
 )
 
@@ -133,6 +135,30 @@ func (t *Table) Column(name string) *Column {
 		}
 	}
 	return nil
+}
+
+// ColumnFold finds a column whose name may differ in case: column names have none
+// on any server.
+func (t *Table) ColumnFold(name string) *Column {
+	if c := t.Column(name); c != nil {
+		return c
+	}
+	for i := range t.Columns {
+		if strings.EqualFold(t.Columns[i].Name, name) {
+			return &t.Columns[i]
+		}
+	}
+	return nil
+}
+
+// AutoIncrement reports whether a column of the table has AUTO_INCREMENT.
+func (t *Table) AutoIncrement() bool {
+	for i := range t.Columns {
+		if t.Columns[i].AutoInc {
+			return true
+		}
+	}
+	return false
 }
 
 // Stored returns the columns that are read and written: all but generated ones.
