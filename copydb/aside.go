@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -26,6 +27,10 @@ func (c *copier) stepAside(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
+	// For a run that is cut off: nothing else would end this session for hours.
+	if _, err := conn.Exec(ctx, "SET SESSION wait_timeout = 60, lock_wait_timeout = 5"); err != nil {
+		return fmt.Errorf("set up a session on the source: %w", err)
+	}
 	for !c.idle() {
 		waiting, err := waitingStatements(ctx, conn, c.r.facts.Source.Identity.Version.Flavor)
 		if err != nil {

@@ -257,6 +257,18 @@ func (r *run) replace(ctx context.Context, over *overtaken) error {
 	return nil
 }
 
+// endDead ends the sessions of the run that left the state, before anything else
+// is asked of either server. Where that fails the preflight says why, or the
+// first attempt, which looks for them again.
+func (r *run) endDead(ctx context.Context) {
+	if !r.adopted || r.opt.DryRun {
+		return
+	}
+	if err := r.endRun(ctx, r.st.RunID); err != nil {
+		r.log.Debug("could not look for sessions of the run before", "error", err)
+	}
+}
+
 // endRun ends the sessions of another run on both servers and waits for them. A
 // run that held the migration once and finds another one's name there has been
 // replaced: it ends, and leaves the other one alone.

@@ -56,7 +56,9 @@ type run struct {
 	marker  progress.Marker
 	// snapshotServer is the UUID of the server whose log the places of chunks are of.
 	snapshotServer string
-	adopted        bool
+	// xaUnseen: a start position was taken without a look at prepared XA transactions.
+	xaUnseen bool
+	adopted  bool
 }
 
 // tableRun is one table of the run. Its fields are guarded by run.mu.
@@ -114,6 +116,7 @@ func (r *run) main(ctx context.Context) error {
 			return err
 		}
 	}
+	r.endDead(ctx)
 	in, findings, err := r.preflight(ctx, over)
 	if err != nil {
 		return err

@@ -183,7 +183,7 @@ func prepare(c *client.Conn, want mysqlconn.Identity, lock string) error {
 	if err := prove(c, want); err != nil {
 		return err
 	}
-	if _, err := c.Execute(fmt.Sprintf("SET SESSION net_write_timeout = %d", dumpWriteTimeout)); err != nil {
+	if _, err := c.Execute(fmt.Sprintf("SET SESSION lock_wait_timeout = 5, wait_timeout = 60, net_write_timeout = %d", dumpWriteTimeout)); err != nil {
 		return err
 	}
 	if lock == "" {

@@ -1,8 +1,6 @@
 package testdb
 
 import (
-	"errors"
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -158,9 +156,7 @@ func (r *Relay) pass(from, to net.Conn) {
 			}
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				<-r.current() // a close is held back like the bytes before it
-			}
+			<-r.current() // a close, or a reset, is held back like the bytes before it
 			return
 		}
 	}
