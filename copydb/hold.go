@@ -361,7 +361,7 @@ func (r *run) saveDoc(ctx context.Context, finished bool) error {
 	}
 	r.mu.Lock()
 	d := progress.Doc{Phase: r.st.Phase, SelectionDigest: r.st.Selection.Digest, Source: r.st.Sources[0], RunID: r.runID,
-		TargetStarted: started, SnapshotServer: r.snapshotServer}
+		TargetStarted: started, SnapshotServer: r.snapshotServer, XAUnseen: r.xaUnseen}
 	d.Source.Sessions = nil
 	r.mu.Unlock()
 	return r.prog.SaveDoc(ctx, r.hold, d, finished)

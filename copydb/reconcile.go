@@ -38,6 +38,7 @@ func (r *run) takePositions(rec *progress.Record) {
 	r.st.SpillFiles = append([]string{}, rec.SpillFiles...)
 	r.reached, r.marker = rec.HighWater, rec.Marker
 	r.snapshotServer = rec.Doc.SnapshotServer
+	r.xaUnseen = rec.Doc.XAUnseen
 	was := src.LastResumable
 	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
 	if src.LastResumable.IsZero() {

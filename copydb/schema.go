@@ -98,6 +98,12 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 	if err != nil {
 		return r.asTableGone(err)
 	}
+	if start.XAUnseen && !r.xaUnseen {
+		r.xaUnseen = true
+		if err := r.saveDoc(ctx, false); err != nil { // before the position counts
+			return err
+		}
+	}
 	starts, err := r.startsOf(ctx, start)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ func (c *catcher) newStream(src state.Source) (*streamer.Stream, error) {
 	conf.Start, conf.GTIDs, conf.Fingerprint = src.LastResumable, r.facts.Rung == check.RungGTID, src.LogFingerprint
 	conf.Tables, conf.Selected, conf.Ignore = r.tableSpecs(), r.facts.Selection.Match, r.isLeftOut()
 	conf.StatePath, conf.Spilled = r.store.Path(), c.spills
+	conf.StopUnseenXA = r.xaUnseen
 	if src.TableListAt != nil {
 		conf.TableListAt = *src.TableListAt
 	}

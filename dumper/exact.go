@@ -129,8 +129,10 @@ func (r *Reader) openExact(ctx context.Context, job *Job) (at state.Position, se
 	if err := r.open(ctx, job); err != nil {
 		return at, seen, err
 	}
-	// One query feeds the writer until the end of the table.
-	if _, err := r.session.Exec(ctx, "SET SESSION net_write_timeout = 3600"); err != nil {
+	// One query feeds the writer until the end of the table, and waits for it. It
+	// holds the table's metadata lock, so it may not wait for long where nobody
+	// reads any more.
+	if _, err := r.session.Exec(ctx, "SET SESSION net_write_timeout = 600"); err != nil {
 		return at, seen, err
 	}
 	switch r.d.cfg.Rung {
@@ -202,7 +204,7 @@ func (d *Dumper) xaState(ctx context.Context, s *mysqlconn.Session) (xaState, er
 	if err != nil || len(row) < 2 {
 		return xaState{}, fmt.Errorf("read Com_xa_commit: %w", err)
 	}
-	ids, err := d.preparedXA(ctx, s)
+	ids, _, err := d.preparedXA(ctx, s)
 	return xaState{string(row[1]), len(ids)}, err
 }
 
@@ -228,7 +230,7 @@ func (r *Reader) exactGTID(ctx context.Context, job *Job) (state.Position, error
 		if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
 			return state.Position{}, fmt.Errorf("open a snapshot: %w", err)
 		}
-		prepared, err := r.d.preparedXA(ctx, r.session)
+		prepared, _, err := r.d.preparedXA(ctx, r.session)
 		if err != nil {
 			return state.Position{}, err
 		}

@@ -22,6 +22,9 @@ type Start struct {
 	// have DDL of the tables, and changes of before it.
 	Until  state.Position
 	Tables []*table.Table
+	// XAUnseen is set where XA RECOVER may not be called: a transaction that was
+	// prepared before Position may be missing in every snapshot.
+	XAUnseen bool
 }
 
 // batchSize is how many tables share a start position: their metadata locks are
@@ -68,7 +71,8 @@ func (d *Dumper) TakeStart(ctx context.Context, database string, names []string)
 	if d.cfg.Rung == RungFile {
 		until, pos.Pos = pos, 4
 	}
-	if err := d.waitForXA(ctx, other); err != nil {
+	asked, err := d.waitForXA(ctx, other)
+	if err != nil {
 		return nil, err
 	}
 	tables, err := table.Load(ctx, other, d.flavor(), database, names)
@@ -78,7 +82,7 @@ func (d *Dumper) TakeStart(ctx context.Context, database string, names []string)
 	if _, err := holder.Exec(ctx, "ROLLBACK"); err != nil {
 		return nil, fmt.Errorf("end transaction on the source: %w", err)
 	}
-	return &Start{Position: pos, Until: until, Tables: tables}, nil
+	return &Start{Position: pos, Until: until, Tables: tables, XAUnseen: !asked}, nil
 }
 
 // Batch is how many tables one call of TakeStart should get.
@@ -214,39 +218,39 @@ func (e *XAError) Error() string {
 }
 
 // waitForXA returns once XA RECOVER is empty. Where it may not be called there
-// is no barrier: the stream then stops at an XA COMMIT whose PREPARE it has not
-// seen.
-func (d *Dumper) waitForXA(ctx context.Context, s *mysqlconn.Session) error {
+// is no barrier, and asked is false: the stream then stops at an XA COMMIT whose
+// PREPARE it has not seen.
+func (d *Dumper) waitForXA(ctx context.Context, s *mysqlconn.Session) (asked bool, err error) {
 	deadline := time.Now().Add(xaWait)
 	for wait := 20 * time.Millisecond; ; wait = min(wait*2, time.Second) {
-		ids, err := d.preparedXA(ctx, s)
+		ids, asked, err := d.preparedXA(ctx, s)
 		switch {
 		case err != nil || len(ids) == 0:
-			return err
+			return asked, err
 		case time.Now().After(deadline):
-			return &XAError{IDs: ids}
+			return asked, &XAError{IDs: ids}
 		}
 		if err := group.Pause(ctx, wait); err != nil {
-			return err
+			return asked, err
 		}
 	}
 }
 
-// preparedXA lists the prepared XA transactions; none where that is not allowed.
-func (d *Dumper) preparedXA(ctx context.Context, s *mysqlconn.Session) ([]string, error) {
-	var ids []string
-	err := s.Query(ctx, "XA RECOVER", func(f [][]byte) error {
+// preparedXA lists the prepared XA transactions. Where that is not allowed it
+// lists none, and asked is false.
+func (d *Dumper) preparedXA(ctx context.Context, s *mysqlconn.Session) (ids []string, asked bool, err error) {
+	err = s.Query(ctx, "XA RECOVER", func(f [][]byte) error {
 		ids = append(ids, string(f[3]))
 		return nil
 	})
 	switch {
 	case mysqlconn.IsAccessDenied(err) || mysqlconn.ErrorNumber(err) == 1401:
 		d.cfg.Logger.Debug("may not look for prepared XA transactions", "error", err)
-		return nil, nil
+		return nil, false, nil
 	case err != nil:
-		return nil, fmt.Errorf("look for prepared XA transactions: %w", err)
+		return nil, false, fmt.Errorf("look for prepared XA transactions: %w", err)
 	}
-	return ids, nil
+	return ids, true, nil
 }
 
 // Status returns the end of the binary log: file and position only, since the

@@ -36,6 +36,9 @@ type Doc struct {
 	// SnapshotServer is the server that the snapshots were read on: only in its log
 	// do the places of first and last chunks mean anything.
 	SnapshotServer string `json:"snapshot_server"`
+	// XAUnseen says that a start position was taken without a look at prepared XA
+	// transactions.
+	XAUnseen bool `json:"xa_unseen"`
 }
 
 // Record is everything the target knows of a migration.
