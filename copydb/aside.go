@@ -27,9 +27,8 @@ func (c *copier) stepAside(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	// For a run that is cut off: nothing else would end this session for hours.
-	if _, err := conn.Exec(ctx, "SET SESSION wait_timeout = 60, lock_wait_timeout = 5"); err != nil {
-		return fmt.Errorf("set up a session on the source: %w", err)
+	if err := boundIdle(ctx, conn); err != nil {
+		return err
 	}
 	for !c.idle() {
 		waiting, err := waitingStatements(ctx, conn, c.r.facts.Source.Identity.Version.Flavor)
@@ -42,6 +41,15 @@ func (c *copier) stepAside(ctx context.Context) error {
 		if err := group.Pause(ctx, asideEvery); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// boundIdle makes the source end a session that is used all the time, once the
+// run is cut off from it.
+func boundIdle(ctx context.Context, conn *mysqlconn.Control) error {
+	if _, err := conn.Exec(ctx, "SET SESSION wait_timeout = 60, lock_wait_timeout = 5"); err != nil {
+		return fmt.Errorf("set up a session on the source: %w", err)
 	}
 	return nil
 }

@@ -165,6 +165,9 @@ func (c *catcher) pollEnd(ctx context.Context) (err error) {
 		return err
 	}
 	defer conn.Close()
+	if err := boundIdle(ctx, conn); err != nil {
+		return err
+	}
 	for n := 0; ; n++ {
 		end, err := c.r.askEnd(ctx, conn, n%10 == 0)
 		if err != nil {

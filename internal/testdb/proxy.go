@@ -152,6 +152,7 @@ func (r *Relay) pass(from, to net.Conn) {
 		if n > 0 {
 			<-r.current()
 			if _, err := to.Write(buf[:n]); err != nil {
+				<-r.current()
 				return
 			}
 		}
