@@ -1,6 +1,7 @@
 // Package state owns the state file and the files beside it: its format, its
-// atomic store, its backup, its lock, its versions, and the table structures
-// that it names.
+// atomic store, its backup, its lock, its versions, the table structures that it
+// names, and where the spill files that it names stand; what is in those is the
+// streamer's business.
 //
 // It does not decide anything about a run: it neither compares positions nor
 // knows what a phase means. It imports the standard library only, so that every

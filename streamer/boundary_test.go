@@ -10,10 +10,10 @@ import (
 	"github.com/copydb/copydb/test/servers"
 )
 
-// TestEveryBoundaryIsAStart streams a workload of all kinds of groups over files
+// TestB1_02_EveryBoundaryIsAStart streams a workload of all kinds of groups over files
 // of 4 KiB, and then from each boundary that was handed over: each stream must
 // see exactly what the first one saw behind it.
-func TestEveryBoundaryIsAStart(t *testing.T) {
+func TestB1_02_EveryBoundaryIsAStart(t *testing.T) {
 	everyKind(t, func(t *testing.T, src *source) {
 		src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY, v VARCHAR(200))",
 			"CREATE TABLE a.m (id INT PRIMARY KEY, v VARCHAR(200)) ENGINE=MyISAM", "CREATE DATABASE b", "CREATE TABLE b.t (id INT)")

@@ -53,6 +53,7 @@ type group struct {
 	lost        []spillTable // see spillEnd
 	ended       string       // the spill file that the group was the end of
 	marks       []mark
+	named       map[string]int // the marks that can be rolled back to
 	layouts     map[*replication.TableMapEvent]*layout
 	ddl         *DDL
 	created     []table.Name // by CREATE TABLE … SELECT
@@ -60,7 +61,7 @@ type group struct {
 
 // mark is a savepoint: how many changes were there.
 type mark struct {
-	name string
+	name string // in lower case
 	at   int
 }
 
@@ -265,10 +266,15 @@ func (r *reader) retake(c applier.Change) error {
 	return r.handOver()
 }
 
-// savepoint remembers where the group is.
+// savepoint remembers where the group is, in place of an older one of that name;
+// names compare without case.
 func (r *reader) savepoint(name string) {
 	g := r.group
-	g.drop(name)
+	if g.named == nil {
+		g.named = map[string]int{}
+	}
+	name = strings.ToLower(name)
+	g.named[name] = len(g.marks)
 	g.marks = append(g.marks, mark{name, g.handed + g.spilled() + len(g.changes)})
 }
 
@@ -279,28 +285,21 @@ func (g *group) spilled() int {
 	return g.spill.end.Count
 }
 
-// drop forgets an older savepoint of that name; names compare without case.
-func (g *group) drop(name string) {
-	for i, m := range g.marks {
-		if strings.EqualFold(m.name, name) {
-			g.marks = append(g.marks[:i:i], g.marks[i+1:]...)
-			return
-		}
-	}
-}
-
-// rollbackTo undoes what followed a savepoint. The servers log rows that they
-// undo where a table is involved that cannot be rolled back.
+// rollbackTo undoes what followed a savepoint, and those behind it. The servers
+// log rows that they undo where a table is involved that cannot be rolled back.
 func (r *reader) rollbackTo(name string) error {
 	g := r.group
-	for i := len(g.marks) - 1; i >= 0; i-- {
-		if strings.EqualFold(g.marks[i].name, name) {
-			at := g.marks[i].at
-			g.marks = g.marks[:i+1]
-			return r.cut(at)
+	i, known := g.named[strings.ToLower(name)]
+	if !known {
+		return r.stop(table.Name{}, "", "a rollback to a savepoint that is not in the log", "")
+	}
+	for k := i + 1; k < len(g.marks); k++ {
+		if g.named[g.marks[k].name] == k {
+			delete(g.named, g.marks[k].name)
 		}
 	}
-	return r.stop(table.Name{}, "", "a rollback to a savepoint that is not in the log", "")
+	g.marks = g.marks[:i+1]
+	return r.cut(g.marks[i].at)
 }
 
 // cut undoes the changes from number at on, but for those of tables whose

@@ -123,7 +123,7 @@ func formatBody() []byte {
 	return format
 }
 
-func TestBeyondFourGigabytes(t *testing.T) {
+func TestB1_14_BeyondFourGigabytes(t *testing.T) {
 	for _, gtids := range []bool{false, true} {
 		l := newLog(t, mysqlconn.MySQL, func(c *Config) { c.GTIDs = gtids })
 		gtid := func(n int64) {
@@ -162,6 +162,22 @@ func TestBeyondFourGigabytes(t *testing.T) {
 		if last.End != (state.Position{File: "binlog.000002", Pos: 4}) || last.Fingerprint != "binlog.000002@7@" {
 			t.Errorf("after the rotation: %+v", last)
 		}
+	}
+}
+
+// TestB1_14_EndsFallBehindFourGigabytes has the numbers of a report: an event
+// that ends beyond 4 GiB is one like all others.
+func TestB1_14_EndsFallBehindFourGigabytes(t *testing.T) {
+	l := newLog(t, mysqlconn.MySQL, func(c *Config) { c.GTIDs = true })
+	l.must(replication.GTID_EVENT, 4294962881-4, &replication.GTIDEvent{SID: make([]byte, 16), GNO: 1})
+	l.query("BEGIN")
+	l.pos = 4294962881
+	if err := l.insert(1<<32 + 3601 - 4294962881); err != nil {
+		t.Fatal(err)
+	}
+	l.must(replication.XID_EVENT, 31, &replication.XIDEvent{})
+	if len(l.all) != 1 || len(l.all[0].Changes) != 1 || l.all[0].Streamed.Pos != 1<<32+3632 || !l.all[0].End.IsZero() {
+		t.Errorf("%+v", l.all)
 	}
 }
 

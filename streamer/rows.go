@@ -53,6 +53,9 @@ func (r *reader) rows(h *replication.EventHeader, e *replication.RowsEvent) erro
 		return nil
 	}
 	err := r.selectedRows(h, e, raw)
+	if e.Flags&replication.RowsEventStmtEndFlag != 0 {
+		clear(r.group.layouts) // its table maps end with the statement
+	}
 	if stop := (*StopError)(nil); errors.As(err, &stop) && r.group.xa && r.tables.covered(stop.Table, r.group) {
 		r.group.lose(stop.Table)
 		return nil

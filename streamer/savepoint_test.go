@@ -3,8 +3,10 @@ package streamer
 import (
 	"testing"
 
+	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/test/servers"
+	"github.com/go-mysql-org/go-mysql/replication"
 )
 
 // TestRollbackTo undoes changes that the log has because a table is involved
@@ -77,4 +79,31 @@ func TestLargeTransactions(t *testing.T) {
 			t.Errorf("%d changes", n)
 		}
 	})
+}
+
+// TestSavepointNames: a name is in use once, and those behind the one that is
+// rolled back to are gone.
+func TestSavepointNames(t *testing.T) {
+	l := newLog(t, mysqlconn.MySQL, func(c *Config) { c.GTIDs = true })
+	l.must(replication.GTID_EVENT, 80, &replication.GTIDEvent{SID: make([]byte, 16), GNO: 1})
+	l.query("BEGIN")
+	insert := func() {
+		t.Helper()
+		if err := l.insert(40); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"", "SAVEPOINT `One`", "", "SAVEPOINT two", "", "SAVEPOINT ONE", "", "ROLLBACK TO one", "", "", "ROLLBACK TO TWO", ""} {
+		if text == "" {
+			insert()
+			continue
+		}
+		l.query(text)
+	}
+	if n := len(l.group.changes); n != 3 || len(l.group.layouts) > 0 {
+		t.Errorf("%d changes, %d layouts", n, len(l.group.layouts))
+	}
+	if err := l.write(replication.QUERY_EVENT, 40, query("ROLLBACK TO one")); err == nil {
+		t.Error("a savepoint that is gone was rolled back to")
+	}
 }

@@ -39,7 +39,7 @@ var scenes = []scene{
 	{"statement of an unknown kind", "", "SET SESSION binlog_format=STATEMENT; INSERT INTO b.t VALUES (9,'x'); WITH c AS (SELECT 9 AS i) DELETE FROM $.t WHERE id IN (SELECT i FROM c)", "may touch selected tables", true},
 }
 
-func TestStops(t *testing.T) {
+func TestB4_10_Stops(t *testing.T) {
 	bothFamilies(t, func(t *testing.T, src *source) {
 		file := filepath.Join(src.DataDir, "load.txt")
 		if err := os.WriteFile(file, []byte("1\tsecret\n"), 0o644); err != nil {

@@ -2,6 +2,7 @@ package streamer
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -145,6 +146,9 @@ func (r *reader) readPrepared(p preparedXA) error {
 	}
 	defer f.Close()
 	_, err = readSpill(f, &p.end, r.spilledTable, r.retake)
+	if errors.Is(err, errSpillFormat) {
+		err = fmt.Errorf("%w: %s is damaged: %w", ErrSpillLost, p.file, err)
+	}
 	return err
 }
 
