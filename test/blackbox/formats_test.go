@@ -110,7 +110,7 @@ func TestB1_14_LargeTransactionRollsBackAPart(t *testing.T) {
 		}
 		testdb.Exec(t, source, "BEGIN;"+grow(100)+"SAVEPOINT one;"+grow(200)+mix+"SAVEPOINT two;"+grow(300)+"ROLLBACK TO two;"+grow(400)+"ROLLBACK TO one;"+grow(500)+"COMMIT;"+
 			"BEGIN;"+grow(600)+mix+"ROLLBACK")
-		for _, event := range []int{20, 45} {
+		for _, event := range []int{10, 24} {
 			m.HoldAt(harness.HoldEvent, event)
 			p := m.StartResume("--json")
 			m.WaitReached(p, harness.HoldEvent)
