@@ -34,8 +34,13 @@ func times(short, full int) int {
 // families has one kind of each family, for what does not hang on positions.
 var families = []servers.Kind{servers.MySQL, servers.MariaDB118}
 
-// onKinds runs a test on each kind; without kinds, on all four in the long
-// series and on one of each family in the short one.
+// turns let one test at a time run on the servers of a family.
+var turns = map[servers.Family]*sync.Mutex{servers.FamilyMySQL: {}, servers.FamilyMariaDB: {}}
+
+// onKinds runs a test on each kind, the two families side by side; without
+// kinds, on all four in the long series and on one of each family in the short
+// one. It must be the last thing that its caller does: the tests run once that
+// has returned.
 func onKinds(t *testing.T, test func(t *testing.T, kind servers.Kind), kinds ...servers.Kind) {
 	t.Helper()
 	switch {
@@ -46,7 +51,13 @@ func onKinds(t *testing.T, test func(t *testing.T, kind servers.Kind), kinds ...
 		kinds = families
 	}
 	for _, kind := range kinds {
-		t.Run(string(kind), func(t *testing.T) { test(t, kind) })
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			turn := turns[kind.Family()]
+			turn.Lock()
+			defer turn.Unlock()
+			test(t, kind)
+		})
 	}
 }
 
