@@ -127,7 +127,7 @@ func lengthEncoded(b []byte) (v uint64, rest []byte, ok bool) {
 	if len(b) == 0 {
 		return 0, nil, false
 	}
-	n := 0
+	var n int
 	switch b[0] {
 	case 0xfc:
 		n = 2

@@ -3,6 +3,7 @@ package streamer
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestValues(t *testing.T) {
 func testValues(t *testing.T, kind servers.Kind, metadata string, big bool) {
 	srv, target := testdb.Pair(t, kind, testdb.WithFast(), testdb.WithBinlogSize(servers.LoadBinlog),
 		testdb.WithArgs("--binlog-row-metadata="+metadata))
-	src := &source{Server: srv, conn: connection(t, srv, srv.Port), version: versionOf(t, srv)}
+	src := &source{Server: srv, conn: connection(t, srv, srv.Port), version: versionOf(t, srv), state: filepath.Join(t.TempDir(), "state.json")}
 	testdb.LoadTypes(t, srv, testdb.Tables)
 	testdb.LoadTypes(t, target, testdb.Tables)
 	for _, s := range []*servers.Server{srv, target} {

@@ -1,12 +1,14 @@
 package streamer
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/internal/testdb"
@@ -26,8 +28,8 @@ func TestB4_12_XA(t *testing.T) {
 		}
 		for i, c := range []string{"DO 0", compress} {
 			n := 1000 * (i + 1)
-			src.exec(t, c, "XA START 'r'", insert(n, 40), "UPDATE a.t SET v='never' WHERE id=1", "XA END 'r'", "XA PREPARE 'r'")
-			src.exec(t, c, "XA START 'c','b',7", insert(n+100, 40), "SAVEPOINT s", insert(n+200, 40), "ROLLBACK TO s", "XA END 'c','b',7", "XA PREPARE 'c','b',7")
+			src.prepare(t, c, "XA START 'r'", insert(n, 40), "UPDATE a.t SET v='never' WHERE id=1", "XA END 'r'", "XA PREPARE 'r'")
+			src.prepare(t, c, "XA START 'c','b',7", insert(n+100, 40), "SAVEPOINT s", insert(n+200, 40), "ROLLBACK TO s", "XA END 'c','b',7", "XA PREPARE 'c','b',7")
 			src.exec(t, fmt.Sprintf("INSERT INTO a.u VALUES (%d),(%d)", n, n+1))
 			src.exec(t, "XA ROLLBACK 'r'", "XA COMMIT 'c','b',7", c, "XA START 'o'", insert(n+400, 40), "XA END 'o'", "XA COMMIT 'o' ONE PHASE",
 				"XA START 'r'", insert(n+500, 3), "XA END 'r'", "XA PREPARE 'r'", "XA COMMIT 'r'")
@@ -56,6 +58,33 @@ func TestB4_12_XA(t *testing.T) {
 			}
 		}
 	})
+}
+
+// prepare carries out statements on a session and waits until that is gone:
+// MariaDB keeps the locks of an XA transaction for good that is committed
+// elsewhere in the moment in which its own session ends.
+func (s *source) prepare(t *testing.T, statements ...string) {
+	t.Helper()
+	conn, err := s.DB().Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id int64
+	if err := conn.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range statements {
+		if _, err := conn.ExecContext(t.Context(), q); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+	}
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // ends the session
+	gone := testdb.Eventually(t, time.Minute, func() bool {
+		return testdb.Value(t, s.Server, fmt.Sprintf("SELECT COUNT(*) FROM information_schema.processlist WHERE id = %d", id)) == "0"
+	})
+	if !gone {
+		t.Fatal("the session that prepared is still there")
+	}
 }
 
 func insert(from, n int) string {
@@ -93,7 +122,7 @@ func TestSpillFileLost(t *testing.T) {
 	bothFamilies(t, func(t *testing.T, src *source) {
 		src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY, v VARCHAR(200))")
 		start := src.here(t)
-		src.exec(t, "XA START 'x'", insert(1, 20), "XA END 'x'", "XA PREPARE 'x'")
+		src.prepare(t, "XA START 'x'", insert(1, 20), "XA END 'x'", "XA PREPARE 'x'")
 		all := read(t, src.config(start, src.tables(t, "a")), src.here(t))
 		last := all[len(all)-1]
 		src.exec(t, "XA COMMIT 'x'")
@@ -152,7 +181,7 @@ func TestXAAndCoverage(t *testing.T) {
 		src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY, v VARCHAR(200))", "CREATE TABLE a.u (id INT PRIMARY KEY)",
 			"CREATE TABLE a.w (id INT PRIMARY KEY)")
 		start := src.here(t)
-		src.exec(t, "INSERT INTO a.w VALUES (1)", "ALTER TABLE a.w ADD v INT", "XA START 'x'", insert(1, 1), "INSERT INTO a.u VALUES (1)", "XA END 'x'", "XA PREPARE 'x'")
+		src.prepare(t, "INSERT INTO a.w VALUES (1)", "ALTER TABLE a.w ADD v INT", "XA START 'x'", insert(1, 1), "INSERT INTO a.u VALUES (1)", "XA END 'x'", "XA PREPARE 'x'")
 		between := src.here(t)
 		src.exec(t, "XA COMMIT 'x'")
 		behind := src.here(t)
@@ -169,7 +198,7 @@ func TestXAAndCoverage(t *testing.T) {
 		// Rows before an ALTER that the copy covers cannot be read; they are covered
 		// with it, unless the commit is not.
 		start = src.here(t)
-		src.exec(t, "XA START 'y'", "INSERT INTO a.u VALUES (3)", "XA END 'y'", "XA PREPARE 'y'")
+		src.prepare(t, "XA START 'y'", "INSERT INTO a.u VALUES (3)", "XA END 'y'", "XA PREPARE 'y'")
 		between = src.here(t)
 		src.exec(t, "XA COMMIT 'y'", "ALTER TABLE a.u ADD v INT")
 		behind = src.here(t)
@@ -192,7 +221,7 @@ func TestUnseenXA(t *testing.T) {
 	bothFamilies(t, func(t *testing.T, src *source) {
 		src.exec(t, "CREATE DATABASE a", "CREATE TABLE a.t (id INT PRIMARY KEY, v VARCHAR(200))", "CREATE DATABASE b", "CREATE TABLE b.t (id INT)")
 		start := src.here(t)
-		src.exec(t, "XA START 'x'", "INSERT INTO b.t VALUES (1)", "XA END 'x'", "XA PREPARE 'x'")
+		src.prepare(t, "XA START 'x'", "INSERT INTO b.t VALUES (1)", "XA END 'x'", "XA PREPARE 'x'")
 		end := src.here(t)
 		cfg := src.config(start, src.tables(t, "a"))
 		cfg.StopUnseenXA = true
