@@ -158,41 +158,51 @@ func xaCommits(t *testing.T, srv *servers.Server) (all []state.Position) {
 // events walks through the binary log; gtid is that of the group.
 func events(t *testing.T, srv *servers.Server, each func(file string, end uint64, info, gtid string)) {
 	t.Helper()
-	logs, err := srv.DB().QueryContext(t.Context(), "SHOW BINARY LOGS")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var files []string
-	for logs.Next() {
-		columns, _ := logs.Columns()
-		values := make([]any, len(columns))
-		values[0] = new(string)
-		for i := range values[1:] {
-			values[i+1] = new(sql.RawBytes)
+	answer(t, srv, "SHOW BINARY LOGS", func(rows *sql.Rows) error {
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
 		}
-		if err := logs.Scan(values...); err != nil {
-			t.Fatal(err)
+		var file string
+		values := []any{&file}
+		for range columns[1:] {
+			values = append(values, new(sql.RawBytes))
 		}
-		files = append(files, *values[0].(*string))
-	}
-	logs.Close()
+		err = rows.Scan(values...)
+		files = append(files, file)
+		return err
+	})
 	gtid := ""
 	for _, f := range files {
-		rows, err := srv.DB().QueryContext(t.Context(), "SHOW BINLOG EVENTS IN '"+f+"'")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
+		answer(t, srv, "SHOW BINLOG EVENTS IN '"+f+"'", func(rows *sql.Rows) error {
 			var file, kind, info string
 			var pos, server, end uint64
 			if err := rows.Scan(&file, &pos, &kind, &server, &end, &info); err != nil {
-				t.Fatal(err)
+				return err
 			}
 			if next, ok := strings.CutPrefix(info, "SET @@SESSION.GTID_NEXT= '"); ok {
 				gtid = strings.TrimSuffix(next, "'")
 			}
 			each(file, end, info, gtid)
+			return nil
+		})
+	}
+}
+
+func answer(t *testing.T, srv *servers.Server, query string, each func(*sql.Rows) error) {
+	t.Helper()
+	rows, err := srv.DB().QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			t.Fatal(err)
 		}
-		rows.Close()
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
 }
