@@ -44,32 +44,51 @@ type copying struct {
 	name  table.Name
 	job   *dumper.Job
 	began time.Time
-	next  int  // number of the next segment
-	done  bool // guarded by run.mu
+	next  int        // number of the next segment
+	done  bool       // guarded by run.mu
+	with  []*copying // the others of its component: one piece is all of them
 }
+
+// all returns the tables that a piece of t is of.
+func (t *copying) all() []*copying { return append([]*copying{t}, t.with...) }
 
 func newCopier(writes context.Context, r *run) *copier {
 	c := &copier{r: r, writes: writes, room: semaphore.NewWeighted(chunkMemory), active: map[*piece]bool{}}
 	c.change = sync.NewCond(&c.mu)
+	components := map[int]*copying{}
 	for _, t := range r.uncopied() {
-		c.addTable(t)
+		if first := components[t.Component]; first != nil {
+			first.with = append(first.with, c.describe(t))
+			continue
+		}
+		cp := c.addTable(t)
+		if t.Component != 0 {
+			components[t.Component] = cp
+		}
 	}
 	return c
 }
 
-// addTable puts what is left of a table on the list.
-func (c *copier) addTable(t *table.Table) {
+// describe says what there is to copy of a table.
+func (c *copier) describe(t *table.Table) *copying {
 	n := t.FullName()
-	cp := &copying{name: n}
 	c.r.mu.Lock()
-	defer c.r.mu.Unlock()
-	tr := c.r.tables[n]
-	cp.job = &dumper.Job{
+	start := c.r.st.Tables[c.r.tables[n].index].Start
+	c.r.mu.Unlock()
+	return &copying{name: n, job: &dumper.Job{
 		Layout: applier.NewLayout(t, c.r.loadMethod(n), c.r.write),
-		Start:  c.r.st.Tables[tr.index].Start, ChunkBytes: c.r.opt.Config.Snapshot.ChunkSize,
+		Start:  start, ChunkBytes: c.r.opt.Config.Snapshot.ChunkSize,
 		Room: c.roomFor, Read: c.changed,
 		Seen: func(seen dumper.Seen, first, last bool) error { return c.seen(n, seen, first, last) },
-	}
+	}}
+}
+
+// addTable puts what is left of a table on the list.
+func (c *copier) addTable(t *table.Table) *copying {
+	cp := c.describe(t)
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	tr := c.r.tables[cp.name]
 	rest := max(t.Rows-tr.rows(), 0)
 	if t.UsableKey() == nil {
 		rest = 0 // read whole, by one worker
@@ -77,7 +96,7 @@ func (c *copier) addTable(t *table.Table) {
 	if len(tr.segments) == 0 {
 		c.todo = append(c.todo, &piece{cp, dumper.NewSegment(progress.Range{}, rest)})
 		cp.next = 1
-		return
+		return cp
 	}
 	for number, s := range tr.segments {
 		cp.next = max(cp.next, number+1)
@@ -85,6 +104,7 @@ func (c *copier) addTable(t *table.Table) {
 			c.todo = append(c.todo, &piece{cp, dumper.NewSegment(s, rest/int64(len(tr.segments)))})
 		}
 	}
+	return cp
 }
 
 func (c *copier) roomFor(ctx context.Context, n int64) (func(), error) {
@@ -185,8 +205,10 @@ func (c *copier) take(ctx context.Context, reader *dumper.Reader) (*piece, error
 		case len(c.todo) > 0:
 			p := c.todo[0]
 			c.todo = c.todo[1:]
-			if p.table.began.IsZero() {
-				p.table.began = time.Now()
+			for _, t := range p.table.all() {
+				if t.began.IsZero() {
+					t.began = time.Now()
+				}
 			}
 			c.active[p] = true
 			return p, nil
@@ -251,28 +273,53 @@ func (c *copier) cut(ctx context.Context, reader *dumper.Reader, p *piece) (*pie
 
 // copy copies one piece to its end.
 func (c *copier) copy(ctx context.Context, reader *dumper.Reader, loader *applier.Loader, p *piece) error {
-	n := p.table.name
 	write := func(ctx context.Context, ch *applier.Chunk) error {
 		if err := loader.Load(c.writes, ch); err != nil {
 			return err
 		}
-		c.loaded(n, ch)
+		c.loaded(ch.Layout.Table.FullName(), ch)
 		return context.Cause(ctx)
 	}
 	var err error
 	if p.table.job.Layout.Table.UsableKey() == nil {
-		err = reader.CopyExact(ctx, p.table.job, func(at state.Position, seen dumper.Seen) error { return c.begun(n, at, seen) }, write)
+		err = c.copyExact(ctx, reader, p.table, write)
 	} else {
 		err = reader.Copy(ctx, p.table.job, p.segment, write)
 	}
 	if err != nil {
 		return err
 	}
-	if !c.finished(p.table) {
-		return nil
+	for _, t := range p.table.all() {
+		if !c.finished(t) {
+			continue
+		}
+		c.r.report(c.r.tableRecord(t.name))
+		if err := c.index(ctx, t.job.Layout.Table); err != nil {
+			return err
+		}
 	}
-	c.r.report(c.r.tableRecord(n))
-	if len(p.table.job.Layout.Table.Part(true).Plain) == 0 {
+	return nil
+}
+
+// copyExact copies tables whose snapshot has an exact position.
+func (c *copier) copyExact(ctx context.Context, reader *dumper.Reader, t *copying, write func(context.Context, *applier.Chunk) error) error {
+	var jobs []*dumper.Job
+	for _, one := range t.all() {
+		jobs = append(jobs, one.job)
+	}
+	return reader.CopyExact(ctx, jobs, func(at state.Position, seen dumper.Seen) error {
+		for _, one := range t.all() {
+			if err := c.begun(one.name, at, seen); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, write)
+}
+
+// index makes the non-unique indexes of a table whose rows are there.
+func (c *copier) index(ctx context.Context, t *table.Table) error {
+	if len(t.Part(true).Plain) == 0 {
 		return nil
 	}
 	b, err := c.r.newBuilder(c.writes)
@@ -280,7 +327,7 @@ func (c *copier) copy(ctx context.Context, reader *dumper.Reader, loader *applie
 		return err
 	}
 	defer b.close()
-	return b.plain(ctx, p.table.job.Layout.Table)
+	return b.plain(ctx, t)
 }
 
 // finished reports, once for each table, that all of it is copied.

@@ -244,7 +244,7 @@ func (r *run) restartVolatile(ctx context.Context, rec *progress.Record) error {
 			continue
 		}
 		r.log.Warn("the target was restarted; a table without transactions is copied again", "table", n.String(), "engine", tr.structure.Engine)
-		if err := r.restartTable(ctx, n, tr); err != nil {
+		if err := r.restartTable(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -255,37 +255,14 @@ func (r *run) restartVolatile(ctx context.Context, rec *progress.Record) error {
 // its end, by a run that died or because another table has to begin again.
 func (r *run) restartExact(ctx context.Context) error {
 	for n, tr := range r.tables {
-		if tr.structure == nil || tr.structure.UsableKey() != nil || len(tr.segments) == 0 || tr.done() {
+		if tr.structure == nil || tr.structure.UsableKey() != nil || tr.done() || !r.begunIn(r.componentOf(n)) {
 			continue
 		}
-		if err := r.restartTable(ctx, n, tr); err != nil {
+		if err := r.restartTable(ctx, n); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// restartTable voids a table's copy: it begins again from empty, with a start
-// position and a structure of its own. The table on the target is made anew
-// with the schema.
-func (r *run) restartTable(ctx context.Context, n table.Name, tr *tableRun) error {
-	r.mu.Lock()
-	t := &r.st.Tables[tr.index]
-	t.Start, t.FirstChunk, t.LastChunk, t.Structures, t.TableID = state.Position{}, nil, nil, nil, ""
-	clear(tr.segments)
-	r.note(t, tr)
-	t.Status = state.TableRestart
-	doc := *t
-	r.st.Phase = state.PhaseSchema
-	r.mu.Unlock()
-	// Together: ranges that outlive the start they belong to would count for the
-	// next one.
-	return r.atomically(ctx, func() error {
-		if err := r.prog.SaveTable(ctx, r.hold, doc); err != nil {
-			return err
-		}
-		return r.prog.Restart(ctx, r.hold, n)
-	})
 }
 
 // atomically runs fn, which writes records over the hold, in one transaction.

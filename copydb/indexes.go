@@ -108,7 +108,7 @@ func (b *builder) foreign(ctx context.Context, t *table.Table) error {
 }
 
 // buildIndexes makes the non-unique indexes that are still missing once all
-// tables are copied.
+// tables are copied, and ties components together.
 func (r *run) buildIndexes(ctx context.Context) error {
 	if err := r.enter(ctx, state.PhaseIndexes); err != nil {
 		return err
@@ -118,12 +118,13 @@ func (r *run) buildIndexes(ctx context.Context) error {
 		return err
 	}
 	defer b.close()
-	for _, t := range r.structures(state.TableCopied) {
+	tables := r.structures(state.TableCopied)
+	for _, t := range tables {
 		if err := b.plain(ctx, t); err != nil {
 			return err
 		}
 	}
-	return nil
+	return b.tie(ctx, tables)
 }
 
 // buildConstraints makes what had to wait for the target to be consistent,

@@ -47,6 +47,9 @@ func (r *run) makeSchema(ctx context.Context) error {
 			names = names[n:]
 		}
 	}
+	if err := r.sameComponents(); err != nil {
+		return err
+	}
 	r.change(func(st *state.State) { r.setSnapshotStart(st) })
 	if err := r.notePrint(ctx); err != nil {
 		return err
@@ -114,6 +117,7 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 			return &Error{Code: ExitFailed, Where: t.String(), Message: "the table has changed since the preflight: " + why,
 				Next: "begin again: " + r.overCommand()}
 		}
+		t.Tie(r.facts.Components, r.facts.FoldCase)
 		raw, err := json.Marshal(t)
 		if err != nil {
 			return fmt.Errorf("keep the structure of %s: %w", t, err)
@@ -131,7 +135,7 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 			tr := r.tables[t.FullName()]
 			tr.structure = t
 			s := &st.Tables[tr.index]
-			s.Class = classOf(t)
+			s.Class, s.Component = classOf(t), t.Component
 			s.Start = starts[t.FullName()]
 			s.Structures = []state.StructureSince{{From: s.Start, Digest: digests[i]}}
 			docs[i] = *s

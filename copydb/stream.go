@@ -35,19 +35,24 @@ func (c *catcher) newStream(src state.Source) (*streamer.Stream, error) {
 }
 
 func (r *run) tableSpecs() map[table.Name]*streamer.TableSpec {
-	parents := map[table.Name][]string{}
+	out := map[table.Name]*streamer.TableSpec{}
+	byName := map[table.Name]*streamer.TableSpec{}
+	for n, tr := range r.tables {
+		out[n] = &streamer.TableSpec{Structure: tr.structure, Start: r.st.Tables[tr.index].Start}
+		byName[n.Folded(r.facts.FoldCase)] = out[n]
+	}
 	for _, tr := range r.tables {
-		for _, fk := range tr.structure.Foreign {
-			if fk.Cascades() {
-				p := fk.Parent()
-				parents[p] = append(parents[p], fk.ParentColumns...)
+		for i := range tr.structure.Foreign {
+			fk := &tr.structure.Foreign[i]
+			parent := byName[fk.Parent().Folded(r.facts.FoldCase)]
+			if parent == nil {
+				continue
+			}
+			parent.CascadesDelete = parent.CascadesDelete || table.Cascades(fk.OnDelete)
+			if table.Cascades(fk.OnUpdate) {
+				parent.CascadesUpdate = append(parent.CascadesUpdate, fk.ParentColumns...)
 			}
 		}
-	}
-	out := map[table.Name]*streamer.TableSpec{}
-	for n, tr := range r.tables {
-		out[n] = &streamer.TableSpec{Structure: tr.structure, Start: r.st.Tables[tr.index].Start,
-			CascadeParent: len(parents[n]) > 0, CascadeColumns: parents[n]}
 	}
 	return out
 }

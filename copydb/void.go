@@ -37,14 +37,13 @@ func (r *run) restartVoided(ctx context.Context, err error) (bool, error) {
 		names = []table.Name{c.Table}
 	}
 	for _, n := range names {
-		tr := r.tables[n]
 		if r.restarts[n]++; r.restarts[n] > maxRestarts {
 			return false, &Error{Code: ExitResumable, Where: n.String(), Err: err,
 				Message: fmt.Sprintf("the table was copied %d times and changed on the source each time", maxRestarts),
 				Next:    "stop changing it, then resume: " + r.resumeCommand()}
 		}
 		r.log.Warn("a table was changed on the source while it was copied; its copy begins again", "table", n.String(), "cause", err)
-		if err := r.restartTable(ctx, n, tr); err != nil {
+		if err := r.restartTable(ctx, n); err != nil {
 			return false, err
 		}
 	}

@@ -276,7 +276,7 @@ func TestExactPositionUnderLoad(t *testing.T) {
 				r := b.dumper.NewReader()
 				var at state.Position
 				var rows int64
-				err := r.CopyExact(t.Context(), job(tab, 1<<20), func(p state.Position, _ Seen) error { at = p; return nil },
+				err := r.CopyExact(t.Context(), []*Job{job(tab, 1<<20)}, func(p state.Position, _ Seen) error { at = p; return nil },
 					func(_ context.Context, c *applier.Chunk) error { rows += c.Rows; return nil })
 				r.Close()
 				if err != nil {

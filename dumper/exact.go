@@ -3,6 +3,7 @@ package dumper
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/copydb/copydb/internal/applier"
@@ -14,17 +15,18 @@ import (
 	"github.com/copydb/copydb/state"
 )
 
-// CopyExact reads a whole table in one snapshot whose position is exact: every
-// transaction up to it is in the snapshot, and none behind it. The table's
-// metadata lock is held until the end, so DDL on it waits. begun is called with
-// the position before the first row is written; a read that does not come to
-// its end is worth nothing and begins again from an empty table.
-func (r *Reader) CopyExact(ctx context.Context, job *Job, begun func(at state.Position, seen Seen) error, write func(context.Context, *applier.Chunk) error) error {
+// CopyExact reads whole tables, one after the other, in one snapshot whose
+// position is exact: every transaction up to it is in the snapshot, and none
+// behind it. The tables' metadata locks are held until the end, so DDL on them
+// waits. begun is called with the position before the first row is written; a
+// read that does not come to its end is worth nothing and begins again from
+// empty tables.
+func (r *Reader) CopyExact(ctx context.Context, jobs []*Job, begun func(at state.Position, seen Seen) error, write func(context.Context, *applier.Chunk) error) error {
 	r.Close() // a session of its own, with nothing open
 	defer r.Close()
-	at, seen, err := r.openExact(ctx, job)
+	at, seen, err := r.openExact(ctx, jobs)
 	if err != nil {
-		return fmt.Errorf("open an exact snapshot of %s: %w", job.Layout.Table, err)
+		return fmt.Errorf("open an exact snapshot of %s: %w", jobs[0].Layout.Table, err)
 	}
 	if err := begun(at, seen); err != nil {
 		return err
@@ -37,16 +39,21 @@ func (r *Reader) CopyExact(ctx context.Context, job *Job, begun func(at state.Po
 	g, ctx := group.WithContext(ctx)
 	g.Go("reader of an exact table", func() error {
 		defer close(full)
-		return r.readWhole(ctx, job, free, full)
+		for i, job := range jobs {
+			if err := r.readWhole(ctx, job, i == len(jobs)-1, free, full); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	g.Go("writer of a table", func() error { return writeAll(ctx, job, free, full, write) })
+	g.Go("writer of a table", func() error { return writeAll(ctx, free, full, write) })
 	return g.Wait()
 }
 
 // writeAll writes chunks as they come and gives them back.
-func writeAll(ctx context.Context, job *Job, free chan<- *applier.Chunk, full <-chan readChunk, write func(context.Context, *applier.Chunk) error) error {
-	name := job.Layout.Table.String()
+func writeAll(ctx context.Context, free chan<- *applier.Chunk, full <-chan readChunk, write func(context.Context, *applier.Chunk) error) error {
 	for c := range full {
+		name := c.chunk.Layout.Table.String()
 		err := write(ctx, c.chunk)
 		c.release()
 		if err != nil {
@@ -60,8 +67,9 @@ func writeAll(ctx context.Context, job *Job, free chan<- *applier.Chunk, full <-
 	return nil
 }
 
-// readWhole reads the table with one query and cuts what comes into chunks.
-func (r *Reader) readWhole(ctx context.Context, job *Job, free <-chan *applier.Chunk, full chan<- readChunk) error {
+// readWhole reads the table with one query and cuts what comes into chunks. The
+// last table ends the snapshot.
+func (r *Reader) readWhole(ctx context.Context, job *Job, last bool, free <-chan *applier.Chunk, full chan<- readChunk) error {
 	var total progress.Range
 	var c *applier.Chunk
 	var release func()
@@ -113,8 +121,10 @@ func (r *Reader) readWhole(ctx context.Context, job *Job, free <-chan *applier.C
 	if err != nil {
 		return fmt.Errorf("read %s: %w", job.Layout.Table, err)
 	}
-	if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
-		return fmt.Errorf("end the snapshot: %w", err)
+	if last {
+		if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
+			return fmt.Errorf("end the snapshot: %w", err)
+		}
 	}
 	return pass(true)
 }
@@ -124,10 +134,15 @@ func (r *Reader) readWhole(ctx context.Context, job *Job, free <-chan *applier.C
 const exactTries = 20
 
 // openExact opens the snapshot on r.session and returns its position. The
-// table's metadata lock is held and its structure compared.
-func (r *Reader) openExact(ctx context.Context, job *Job) (at state.Position, seen Seen, err error) {
-	if err := r.open(ctx, job); err != nil {
+// tables' metadata locks are held and their structures compared.
+func (r *Reader) openExact(ctx context.Context, jobs []*Job) (at state.Position, seen Seen, err error) {
+	if err := r.open(ctx, jobs[0]); err != nil {
 		return at, seen, err
+	}
+	for _, job := range jobs[1:] {
+		if err := r.d.prove(ctx, r.session, job.Start); err != nil {
+			return at, seen, err
+		}
 	}
 	// One query feeds the writer until the end of the table, and waits for it. It
 	// holds the table's metadata lock, so it may not wait for long where nobody
@@ -137,29 +152,40 @@ func (r *Reader) openExact(ctx context.Context, job *Job) (at state.Position, se
 	}
 	switch r.d.cfg.Rung {
 	case RungMariaDB:
-		at, err = r.exactMariaDB(ctx, job)
+		at, err = r.exactMariaDB(ctx, jobs)
 	case RungGTID:
-		at, err = r.exactGTID(ctx, job)
+		at, err = r.exactGTID(ctx, jobs)
 	default:
-		at, err = r.exactLocked(ctx, job)
+		at, err = r.exactLocked(ctx, jobs)
 	}
 	if err != nil {
 		return at, seen, err
 	}
-	t := job.Layout.Table
-	err = r.session.Query(ctx, "SELECT 1 FROM "+t.Quoted()+" LIMIT 0", func([][]byte) error { return nil })
-	if err != nil {
-		return at, seen, &ReadError{Table: t.String(), Err: asChanged(job, err)}
-	}
-	text, err := table.ShowCreate(ctx, r.session, t.FullName())
-	if err != nil {
-		return at, seen, err
-	}
-	if !table.SameCreate(text, string(t.Create)) {
-		return at, seen, &ChangedError{t.FullName(), "its structure is another one"}
+	for _, job := range jobs {
+		if err := r.touch(ctx, job); err != nil {
+			return at, seen, err
+		}
 	}
 	seen.Position, err = Status(ctx, r.session, r.d.cfg.Identity.Version)
 	return at, seen, err
+}
+
+// touch takes a table's metadata lock for the open snapshot and compares its
+// structure.
+func (r *Reader) touch(ctx context.Context, job *Job) error {
+	t := job.Layout.Table
+	err := r.session.Query(ctx, "SELECT 1 FROM "+t.Quoted()+" LIMIT 0", func([][]byte) error { return nil })
+	if err != nil {
+		return &ReadError{Table: t.String(), Err: asChanged(job, err)}
+	}
+	text, err := table.ShowCreate(ctx, r.session, t.FullName())
+	if err != nil {
+		return err
+	}
+	if !table.SameCreate(text, string(t.Create)) {
+		return &ChangedError{t.FullName(), "its structure is another one"}
+	}
+	return nil
 }
 
 // exactMariaDB opens a snapshot that tells its own position, at a moment when no
@@ -167,7 +193,7 @@ func (r *Reader) openExact(ctx context.Context, job *Job) (at state.Position, se
 // position and not in the snapshot. One that was prepared and committed between
 // the two looks at XA RECOVER is known by the server's counter. Where the source
 // is never that quiet, it locks the table, which waits for those that wrote to it.
-func (r *Reader) exactMariaDB(ctx context.Context, job *Job) (at state.Position, err error) {
+func (r *Reader) exactMariaDB(ctx context.Context, jobs []*Job) (at state.Position, err error) {
 	for range exactTries {
 		before, err := r.d.xaState(ctx, r.session)
 		if err != nil {
@@ -187,7 +213,7 @@ func (r *Reader) exactMariaDB(ctx context.Context, job *Job) (at state.Position,
 			return at, err
 		}
 	}
-	return r.exactLocked(ctx, job)
+	return r.exactLocked(ctx, jobs)
 }
 
 // xaState is what tells whether XA transactions move: how many XA COMMITs were
@@ -221,7 +247,7 @@ func (r *Reader) again(ctx context.Context) error {
 // before could not have been committed without another GTID. Where the source is
 // never that quiet, it locks the table, which waits for both. "Same position
 // before and after" alone is no proof.
-func (r *Reader) exactGTID(ctx context.Context, job *Job) (state.Position, error) {
+func (r *Reader) exactGTID(ctx context.Context, jobs []*Job) (state.Position, error) {
 	for range exactTries {
 		before, err := r.session.QueryRow(ctx, "SELECT @@global.gtid_executed")
 		if err != nil {
@@ -245,35 +271,35 @@ func (r *Reader) exactGTID(ctx context.Context, job *Job) (state.Position, error
 			return state.Position{}, err
 		}
 	}
-	return r.exactLocked(ctx, job)
+	return r.exactLocked(ctx, jobs)
 }
 
 // exactLocked opens the snapshot while another session holds a read lock on the
-// table: the lock waits for every transaction that wrote to it, until its commit
-// is through.
-func (r *Reader) exactLocked(ctx context.Context, job *Job) (at state.Position, err error) {
+// tables: the lock waits for every transaction that wrote to one, until its
+// commit is through.
+func (r *Reader) exactLocked(ctx context.Context, jobs []*Job) (at state.Position, err error) {
 	if !r.d.cfg.AllowLocks {
 		return at, fmt.Errorf("an exact position needs LOCK TABLES … READ for an instant, and source.allow_locks is false")
 	}
-	locker, err := r.d.openSession(ctx, job.Start)
+	locker, err := r.d.openSession(ctx, jobs[0].Start)
 	if err != nil {
 		return at, err
 	}
 	defer locker.Close() // unlocks
-	if err := lockTable(ctx, locker, job.Layout.Table); err != nil {
+	if err := lockTables(ctx, locker, jobs); err != nil {
 		return at, err
 	}
 	if at, err = r.openLocked(ctx, locker); err != nil {
 		return at, err
 	}
 	if _, err := locker.Exec(ctx, "UNLOCK TABLES"); err != nil {
-		return at, fmt.Errorf("unlock %s: %w", job.Layout.Table, err)
+		return at, fmt.Errorf("unlock %s: %w", jobs[0].Layout.Table, err)
 	}
 	return at, nil
 }
 
 // openLocked opens the snapshot and returns its position, while locker holds the
-// table.
+// tables.
 func (r *Reader) openLocked(ctx context.Context, locker *mysqlconn.Session) (at state.Position, err error) {
 	switch r.d.cfg.Rung {
 	case RungMariaDB:
@@ -295,15 +321,19 @@ func (r *Reader) openLocked(ctx context.Context, locker *mysqlconn.Session) (at 
 	return at, nil
 }
 
-// lockTable takes the read lock, waiting at most a second at a time: while it
-// waits, writers queue behind it.
-func lockTable(ctx context.Context, s *mysqlconn.Session, t *table.Table) error {
+// lockTables takes the read locks, all or none, waiting at most a second at a
+// time: while it waits, writers queue behind it.
+func lockTables(ctx context.Context, s *mysqlconn.Session, jobs []*Job) error {
+	var list []string
+	for _, job := range jobs {
+		list = append(list, job.Layout.Table.Quoted()+" READ")
+	}
 	if _, err := s.Exec(ctx, "SET SESSION lock_wait_timeout = 1"); err != nil {
 		return err
 	}
 	var err error
 	for wait := 50 * time.Millisecond; wait < 5*time.Second; wait *= 2 {
-		if _, err = s.Exec(ctx, "LOCK TABLES "+t.Quoted()+" READ"); err == nil || !mysqlconn.IsLockConflict(err) {
+		if _, err = s.Exec(ctx, "LOCK TABLES "+strings.Join(list, ", ")); err == nil || !mysqlconn.IsLockConflict(err) {
 			break
 		}
 		if perr := group.Pause(ctx, wait); perr != nil {
@@ -311,7 +341,7 @@ func lockTable(ctx context.Context, s *mysqlconn.Session, t *table.Table) error 
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("lock %s for an instant: %w", t, err)
+		return fmt.Errorf("lock %s for an instant: %w", jobs[0].Layout.Table, err)
 	}
 	return nil
 }

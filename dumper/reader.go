@@ -93,7 +93,7 @@ func (r *Reader) Copy(ctx context.Context, job *Job, s *Segment, write func(cont
 		defer close(full)
 		return r.readAll(ctx, job, s, free, full)
 	})
-	g.Go("writer of a table", func() error { return writeAll(ctx, job, free, full, write) })
+	g.Go("writer of a table", func() error { return writeAll(ctx, free, full, write) })
 	err := g.Wait()
 	if err != nil {
 		r.Close()

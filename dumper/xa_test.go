@@ -88,7 +88,7 @@ func copyExact(t *testing.T, b *bench, tab *table.Table) (c taken) {
 	t.Helper()
 	r := b.dumper.NewReader()
 	defer r.Close()
-	err := r.CopyExact(t.Context(), job(tab, 1<<20), func(p state.Position, _ Seen) error { c.at = p; return nil },
+	err := r.CopyExact(t.Context(), []*Job{job(tab, 1<<20)}, func(p state.Position, _ Seen) error { c.at = p; return nil },
 		func(_ context.Context, chunk *applier.Chunk) error { c.rows += chunk.Rows; return nil })
 	if err != nil {
 		t.Fatal(err)

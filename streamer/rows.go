@@ -106,8 +106,6 @@ func (r *reader) checkRows(h *replication.EventHeader, e *replication.RowsEvent,
 	case !l.full(e.ColumnBitmap1) || e.Type() == replication.EnumRowsEventTypeUpdate && !l.full(e.ColumnBitmap2):
 		return r.stop(l.name, "", lackingReason,
 			"set binlog_row_image=FULL for every session and start over")
-	case l.CascadeParent && e.Type() == replication.EnumRowsEventTypeDelete && unlogged(e):
-		return r.cascaded(l.name)
 	}
 	return nil
 }
@@ -131,7 +129,20 @@ func unlogged(e *replication.RowsEvent) bool { return e.Flags&(noForeignKeyCheck
 
 func (r *reader) cascaded(n table.Name) error {
 	return r.stop(n, "", "a change that a foreign key carried on to other tables, which the binary log does not have",
-		"tables tied by such keys cannot be followed yet")
+		"the foreign key is newer than the run, or is logged by the server that the run began with: start over")
+}
+
+// cascades says of a change of a table that a foreign key with such a rule
+// points at whether it was carried on to the children unlogged. That can be
+// followed in a component only.
+func (r *reader) cascades(l *layout, e *replication.RowsEvent, rule bool) (bool, error) {
+	if !rule || !unlogged(e) {
+		return false, nil
+	}
+	if l.Structure.Component == 0 {
+		return false, r.cascaded(l.name)
+	}
+	return true, nil
 }
 
 // singles takes an event with one image per row.
@@ -140,13 +151,17 @@ func (r *reader) singles(e *replication.RowsEvent, l *layout, at string) error {
 	if e.Type() == replication.EnumRowsEventTypeDelete {
 		op = applier.Delete
 	}
+	cascades, err := r.cascades(l, e, l.CascadesDelete && op == applier.Delete)
+	if err != nil {
+		return err
+	}
 	for i := range e.Rows {
 		row, err := r.row(l, e.Rows[i])
 		if err != nil {
 			return err
 		}
 		e.Rows[i] = nil
-		c := applier.Change{Table: l.Structure, Op: op, After: row, At: at}
+		c := applier.Change{Table: l.Structure, Op: op, After: row, Cascades: cascades, At: at}
 		if op == applier.Delete {
 			c.Before, c.After = row, nil
 		}
@@ -167,10 +182,11 @@ func (r *reader) updates(e *replication.RowsEvent, l *layout, at string) error {
 			return err
 		}
 		e.Rows[i], e.Rows[i+1] = nil, nil
-		if l.CascadeParent && unlogged(e) && l.movesKey(before, after) {
-			return r.cascaded(l.name)
+		cascades, err := r.cascades(l, e, l.movesKey(before, after))
+		if err != nil {
+			return err
 		}
-		r.group.take(applier.Change{Table: l.Structure, Op: applier.Update, Before: before, After: after, At: at})
+		r.group.take(applier.Change{Table: l.Structure, Op: applier.Update, Before: before, After: after, Cascades: cascades, At: at})
 	}
 	return nil
 }

@@ -74,9 +74,16 @@ func appendJSON(b []byte, v any) []byte {
 	return append(b, text...)
 }
 
+// spillCascades is set beside the operation of a change with Cascades.
+const spillCascades = 0x80
+
 func appendChange(b []byte, id uint64, c *applier.Change) []byte {
 	b = binary.AppendUvarint(append(b, recordChange), id)
-	b = append(b, byte(c.Op))
+	op := byte(c.Op)
+	if c.Cascades {
+		op |= spillCascades
+	}
+	b = append(b, op)
 	b = appendCell(b, []byte(c.At))
 	return appendRow(appendRow(b, c.Before), c.After)
 }
@@ -186,7 +193,8 @@ func handChange(content []byte, known []*table.Table, end *spillEnd, number int,
 	if id >= uint64(len(known)) {
 		return errSpillFormat
 	}
-	c := applier.Change{Table: known[id], Op: applier.Op(p.octet())}
+	op := p.octet()
+	c := applier.Change{Table: known[id], Op: applier.Op(op &^ spillCascades), Cascades: op&spillCascades != 0}
 	c.At = string(p.cell())
 	c.Before, c.After = p.row(), p.row()
 	if p.bad || len(p.rest) > 0 {

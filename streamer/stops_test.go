@@ -54,7 +54,9 @@ func TestB4_10_Stops(t *testing.T) {
 				script := strings.ReplaceAll(s.script, "@PATH@", file)
 				tables := src.tables(t, "a")
 				for n, spec := range tables {
-					spec.CascadeParent = n.Table == "p"
+					if n.Table == "p" {
+						spec.CascadesDelete, spec.CascadesUpdate = true, []string{"ID"}
+					}
 				}
 				if !s.noTable {
 					goesOn(t, src, tables, place(script, "b"))

@@ -107,10 +107,10 @@ type TableSpec struct {
 	// Start is the position that the copy of the table covers: rows and DDL up to
 	// it are skipped.
 	Start state.Position
-	// CascadeParent says that a foreign key with CASCADE or SET NULL points at the
-	// table: a delete or key change whose cascade was not logged stops the run.
-	CascadeParent bool
-	// CascadeColumns are the columns that those foreign keys point at; none means
-	// the columns of all unique keys.
-	CascadeColumns []string
+	// CascadesDelete says that a foreign key with ON DELETE CASCADE or SET NULL
+	// points at the table, CascadesUpdate are the columns that those with ON UPDATE
+	// CASCADE or SET NULL point at. A change that they carried on unlogged is marked
+	// where the table is in a component, and stops the run elsewhere.
+	CascadesDelete bool
+	CascadesUpdate []string
 }

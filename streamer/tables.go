@@ -24,7 +24,7 @@ type tracked struct {
 	start   position.Start
 	inKey   []bool // by column: part of a unique key
 	finds   []bool // by column: part of the key that rows are found by
-	cascade []bool // by column: a cascading foreign key points at it
+	cascade []bool // by column: a foreign key with a cascading ON UPDATE points at it
 	layout  *layout
 }
 
@@ -62,12 +62,9 @@ func (tr *tracked) markColumns() {
 				return strings.EqualFold(kc.Name, columns[i].Name)
 			})
 		}
-		tr.cascade[i] = tr.inKey[i]
-		if len(tr.CascadeColumns) > 0 {
-			tr.cascade[i] = slices.ContainsFunc(tr.CascadeColumns, func(c string) bool {
-				return strings.EqualFold(c, columns[i].Name)
-			})
-		}
+		tr.cascade[i] = slices.ContainsFunc(tr.CascadesUpdate, func(c string) bool {
+			return strings.EqualFold(c, columns[i].Name)
+		})
 	}
 }
 

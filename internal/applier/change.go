@@ -35,7 +35,10 @@ type Row [][]byte
 type Change struct {
 	Table  *table.Table // its structure at that place of the log
 	Op     Op
-	Before Row    // nil for Insert
-	After  Row    // nil for Delete
-	At     string // where the row event ends in the log, for messages
+	Before Row // nil for Insert
+	After  Row // nil for Delete
+	// Cascades says that foreign keys carried the change on to other rows, of
+	// which the log has nothing: the target's foreign keys do the same.
+	Cascades bool
+	At       string // where the row event ends in the log, for messages
 }

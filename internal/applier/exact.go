@@ -17,7 +17,7 @@ var ErrMissed = errors.New("the target does not have the row as it was on the so
 // appendUpdateOne appends the statement that changes one row that has all values
 // of the before image.
 func (w *writer) appendUpdateOne(dst []byte, c *Change) []byte {
-	dst = append(dst, w.update...)
+	dst = append(dst, w.checked(c, w.update, w.updateChecked)...)
 	for n, i := range w.columns {
 		if n > 0 {
 			dst = append(dst, ", "...)
@@ -27,14 +27,34 @@ func (w *writer) appendUpdateOne(dst []byte, c *Change) []byte {
 	return w.appendMatchAll(append(dst, " WHERE "...), c.Before)
 }
 
+// appendDeleteOne appends the statement that deletes one row that has all values
+// of the before image.
+func (w *writer) appendDeleteOne(dst []byte, c *Change) []byte {
+	return w.appendMatchAll(append(dst, w.checked(c, w.delete, w.deleteChecked)...), c.Before)
+}
+
+// checked chooses the beginning of a statement: with foreign_key_checks on,
+// cascades run.
+func (w *writer) checked(c *Change, plain, checked string) string {
+	if c.Cascades {
+		return checked
+	}
+	return plain
+}
+
 // appendMatchAll appends the condition that finds one row that has all values of
-// an image.
+// an image. Columns of a unique key are compared as the key compares them, too,
+// so that it finds the row.
 func (w *writer) appendMatchAll(dst []byte, r Row) []byte {
 	for n, i := range w.columns {
 		if n > 0 {
 			dst = append(dst, " AND "...)
 		}
-		dst = appendSame(dst, &w.source.Columns[i], w.names[n], r[i])
+		c := &w.source.Columns[i]
+		if (c.Kind == table.Text || c.Kind == table.Binary) && w.source.InUniqueKey(c.Name) {
+			dst = append(append(append(append(dst, w.names[n]...), " = "...), r[i]...), " AND "...)
+		}
+		dst = appendSame(dst, c, w.names[n], r[i])
 	}
 	return append(dst, " LIMIT 1"...)
 }

@@ -65,18 +65,27 @@ func cutInto(out []*statement, w *writer, v verb, rows []netRow, limit int) []*s
 }
 
 // exactly turns changes of exact tables into statements, in order within each
-// table (the order between tables is free, since foreign keys are not checked).
+// table, and among the tables of a component. Else the order between tables is
+// free, since foreign keys are not checked.
 func exactly(changes []*Change, writers map[*table.Table]*writer, limit int) []*statement {
 	var out []*statement
-	open := map[*writer]*statement{}
+	open := map[*table.Table]*statement{}
+	tied := map[int]*statement{} // by component
 	for _, c := range changes {
 		w := writers[c.Table]
 		v := map[Op]verb{Insert: insertOnly, Update: updateOne, Delete: removeOne}[c.Op]
-		s := open[w]
-		if s == nil || s.verb != v || s.full(limit) {
+		s, component := open[c.Table], c.Table.Component
+		if component != 0 {
+			s = tied[component]
+		}
+		if s == nil || s.writer != w || s.verb != v || s.full(limit) {
 			s = &statement{writer: w, verb: v}
-			open[w] = s
 			out = append(out, s)
+		}
+		if component != 0 {
+			tied[component] = s
+		} else {
+			open[c.Table] = s
 		}
 		s.add(netRow{c, c.Op == Delete})
 	}
@@ -93,7 +102,7 @@ func (s *statement) text() []byte {
 	case updateOne:
 		return w.appendUpdateOne(dst, first.change)
 	case removeOne:
-		return w.appendMatchAll(append(dst, w.delete...), first.change.Before)
+		return w.appendDeleteOne(dst, first.change)
 	case insertOnly:
 		return s.appendTuples(append(dst, w.insert...))
 	}

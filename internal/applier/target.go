@@ -26,6 +26,8 @@ type writer struct {
 	onDuplicate   string // AS n ON DUPLICATE KEY UPDATE …
 	delete        string // DELETE FROM t WHERE
 	update        string // UPDATE t SET
+	deleteChecked string // the same two with foreign_key_checks on
+	updateChecked string
 }
 
 // ColumnError says that the target's table cannot take the source's columns.
@@ -87,7 +89,17 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 	}
 	w.delete = "DELETE FROM " + dst.Quoted() + " WHERE "
 	w.update = "UPDATE " + dst.Quoted() + " SET "
+	w.deleteChecked, w.updateChecked = withChecks(v, w.delete), withChecks(v, w.update)
 	return w, nil
+}
+
+// withChecks turns foreign_key_checks on for one statement.
+func withChecks(v mysqlconn.Version, statement string) string {
+	if v.Flavor == mysqlconn.MariaDB {
+		return "SET STATEMENT foreign_key_checks = 1 FOR " + statement
+	}
+	verb, rest, _ := strings.Cut(statement, " ")
+	return verb + " /*+ SET_VAR(foreign_key_checks = 1) */ " + rest
 }
 
 // rowAlias reports whether the server has row aliases (and warns of VALUES()).

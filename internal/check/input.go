@@ -113,6 +113,10 @@ type Facts struct {
 	// Inserted are the tables whose rows go by INSERT where those of others do not.
 	Inserted map[table.Name]bool
 
+	// Components numbers the tables that unlogged cascades tie together; see
+	// table.Components. It is nil where the source logs cascades.
+	Components map[table.Name]int
+
 	// Taken are the tables that the target has and the run takes over, by the
 	// rule that says how.
 	Taken map[table.Name]string

@@ -54,6 +54,7 @@ var steps = []step{
 	{name: "the selection", needs: needSource, run: checkSelection, slow: true},
 	{name: "names that the target cannot tell apart", needs: needTarget | needTables, run: checkFolding},
 	{name: "objects that are left out", needs: needSource | needTables, run: checkLeftOut},
+	{name: "unlogged cascades", needs: needSource | needTables, run: checkCascades},
 	{name: "keys", needs: needTables, run: checkKeys},
 	{name: "columns", needs: needTables, run: checkColumns},
 	{name: "JSON documents", needs: needTables, run: checkJSON},

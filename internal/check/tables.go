@@ -30,7 +30,10 @@ func checkKeys(_ context.Context, r *runner) error {
 // exactTable tells how a table without a usable key is copied, and refuses it
 // where the lock that this needs is forbidden.
 func (r *runner) exactTable(t *table.Table, why string) {
-	const fix = "a primary key on the source would make its copy and its catch-up cheaper"
+	fix := "a primary key on the source would make its copy and its catch-up cheaper"
+	if t.Component != 0 {
+		fix = "none is needed; foreign keys with RESTRICT on the source would make its copy and its catch-up faster"
+	}
 	rung := r.in.Facts.Rung
 	always := rung == RungFlush || rung == RungFileStart
 	if rung != RungMariaDB { // whose snapshots say their own position
@@ -41,6 +44,9 @@ func (r *runner) exactTable(t *table.Table, why string) {
 		}
 	}
 	how := "is read in one snapshot, which blocks DDL on it"
+	if t.Component != 0 {
+		how = "is read in one snapshot with the tables of its foreign keys, which blocks DDL on them"
+	}
 	if always {
 		how += ", after LOCK TABLES … READ for an instant"
 	}
@@ -56,9 +62,13 @@ func (r *runner) cannotLock(t *table.Table, why string, always, lacks bool) {
 		cause = "the source account lacks LOCK TABLES"
 		fix = grant([]string{"LOCK TABLES"}, scopeOf(&r.in.Facts.Source, t.Database), r.source.facts.Account)
 	}
+	way := "add a primary key, "
+	if t.Component != 0 {
+		way = ""
+	}
 	if always {
 		r.fail("exact_lock", t.String(), fmt.Sprintf("table %s needs LOCK TABLES … READ for an instant, since %s, and %s", t, why, cause),
-			fix+", turn GTIDs on at the source, add a primary key, or exclude the table")
+			fix+", turn GTIDs on at the source, "+way+"or exclude the table")
 		return
 	}
 	r.warn("exact_lock", t.String(), fmt.Sprintf("table %s, since %s, needs a moment in which nothing is committed on the source, or LOCK TABLES … READ for an instant, and %s", t, why, cause), fix)

@@ -208,7 +208,7 @@ func (t *Table) Part(indexes bool) Parts {
 // indexesCanWait reports whether the primary key is all that the table needs
 // while it is filled.
 func (t *Table) indexesCanWait() bool {
-	if t.Engine != "InnoDB" || len(t.Keys) == 0 || t.Keys[0].Name != "PRIMARY" || t.UsableKey() != &t.Keys[0] {
+	if t.Engine != "InnoDB" || len(t.Keys) == 0 || t.Keys[0].Name != "PRIMARY" || t.Versioned || t.Overlaps || t.uniqueKey() != &t.Keys[0] {
 		return false
 	}
 	for i := range t.Columns {

@@ -61,8 +61,8 @@ func TestForeignKeysAreParsed(t *testing.T) {
 	tab := Table{Database: "own", Create: state.Text(text)}
 	tab.finish()
 	want := []ForeignKey{
-		{"o`dd, (x", []string{"a", "b, `c"}, "d`b", "p(.t", []string{"x", "y`) ON DELETE CASCADE"}, "SET NULL", "CASCADE"},
-		{"plain", []string{"a"}, "own", "ON DELETE CASCADE", []string{"id"}, "NO ACTION", "NO ACTION"},
+		{"o`dd, (x", []string{"a", "b, `c"}, "d`b", "p(.t", []string{"x", "y`) ON DELETE CASCADE"}, "SET NULL", "CASCADE", false},
+		{"plain", []string{"a"}, "own", "ON DELETE CASCADE", []string{"id"}, "NO ACTION", "NO ACTION", false},
 	}
 	if diff := cmp.Diff(want, tab.Foreign); diff != "" {
 		t.Error(diff)

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/copydb/copydb/state"
@@ -70,6 +71,7 @@ type ForeignKey struct {
 	ParentColumns  []string `json:"parent_columns"`
 	OnDelete       string   `json:"on_delete"`
 	OnUpdate       string   `json:"on_update"`
+	Tied           bool     `json:"tied,omitempty"` // see Table.Component
 }
 
 // Parent is the table that the constraint points at.
@@ -77,13 +79,12 @@ func (f ForeignKey) Parent() Name { return Name{f.ParentDatabase, f.ParentTable}
 
 // Cascades reports whether a change of the parent changes rows of the child.
 func (f ForeignKey) Cascades() bool {
-	for _, rule := range []string{f.OnDelete, f.OnUpdate} {
-		switch rule {
-		case "CASCADE", "SET NULL", "SET DEFAULT":
-			return true
-		}
-	}
-	return false
+	return Cascades(f.OnDelete) || Cascades(f.OnUpdate)
+}
+
+// Cascades reports whether a rule of a foreign key changes rows of the child.
+func Cascades(rule string) bool {
+	return rule == "CASCADE" || rule == "SET NULL" || rule == "SET DEFAULT"
 }
 
 // Name is a table's full name.
@@ -96,6 +97,15 @@ func (n Name) String() string { return n.Database + "." + n.Table }
 
 // Quoted writes the name for SQL.
 func (n Name) Quoted() string { return Quote(n.Database) + "." + Quote(n.Table) }
+
+// Folded is the name as a server compares it; fold says that it does so in lower
+// case.
+func (n Name) Folded(fold bool) Name {
+	if fold {
+		return Name{strings.ToLower(n.Database), strings.ToLower(n.Table)}
+	}
+	return n
+}
 
 // Table is the structure of one table at one position.
 type Table struct {
@@ -110,6 +120,10 @@ type Table struct {
 	Hidden    int  `json:"hidden,omitempty"`
 	Versioned bool `json:"versioned,omitempty"` // system-versioned
 	Overlaps  bool `json:"overlaps,omitempty"`  // a key WITHOUT OVERLAPS
+	// Component numbers the tables that unlogged cascades tie to each other: they
+	// are copied in one snapshot, and their changes are applied in log order. 0 is
+	// none. See Components.
+	Component int `json:"component,omitempty"`
 	// Create is SHOW CREATE TABLE's text. MariaDB prints binary defaults raw, so
 	// it may be no UTF-8.
 	Create state.Text `json:"create"`
@@ -189,15 +203,27 @@ func Transactional(engine string) bool {
 // It is nil where there is none, and for tables that must be exact whatever
 // their keys are.
 func (t *Table) UsableKey() *Key {
-	if t.Versioned || t.Overlaps {
+	if t.Versioned || t.Overlaps || t.Component != 0 {
 		return nil
 	}
+	return t.uniqueKey()
+}
+
+// uniqueKey is UsableKey for a table that could be a converging one.
+func (t *Table) uniqueKey() *Key {
 	for i := range t.Keys {
 		if t.usable(&t.Keys[i]) {
 			return &t.Keys[i]
 		}
 	}
 	return nil
+}
+
+// InUniqueKey reports whether a column is in a key by which the server finds a
+// row fast, whether or not the table's changes may be applied by it alone.
+func (t *Table) InUniqueKey(column string) bool {
+	k := t.uniqueKey()
+	return k != nil && slices.ContainsFunc(k.Columns, func(kc KeyColumn) bool { return kc.Name == column })
 }
 
 func (t *Table) usable(k *Key) bool {
@@ -225,6 +251,8 @@ func (t *Table) WhyExact() string {
 		return "it is system-versioned"
 	case t.Overlaps:
 		return "it has a key WITHOUT OVERLAPS"
+	case t.Component != 0:
+		return "ON DELETE/UPDATE of foreign keys changes it together with other tables, which this source does not log"
 	case t.UsableKey() != nil:
 		return ""
 	case len(t.Keys) == 0:

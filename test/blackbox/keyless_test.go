@@ -47,9 +47,9 @@ var keylessChanges = []string{
 	"BEGIN; INSERT INTO plain SELECT a, b, f, t FROM plain LIMIT 40; UPDATE plain SET a = a + 1 WHERE a = 3 LIMIT 10; DELETE FROM plain WHERE a > 3 LIMIT 35; COMMIT",
 }
 
-// changeKeyless writes to the tables over several sessions until the returned
-// function is called, which says how many statements were carried out.
-func changeKeyless(t *testing.T, source *servers.Server) (stop func() int64) {
+// change carries out random statements in a database over several sessions until
+// the returned function is called, which says how many were carried out.
+func change(t *testing.T, source *servers.Server, database string, statements []string) (stop func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var done atomic.Int64
@@ -61,7 +61,7 @@ func changeKeyless(t *testing.T, source *servers.Server) (stop func() int64) {
 		}
 		wg.Go(func() {
 			defer conn.Close()
-			changeUntil(ctx, conn, &done)
+			changeUntil(ctx, conn, database, statements, &done)
 		})
 	}
 	return func() int64 {
@@ -71,8 +71,8 @@ func changeKeyless(t *testing.T, source *servers.Server) (stop func() int64) {
 	}
 }
 
-func changeUntil(ctx context.Context, conn *sql.Conn, done *atomic.Int64) {
-	if _, err := conn.ExecContext(ctx, "USE keyless"); err != nil {
+func changeUntil(ctx context.Context, conn *sql.Conn, database string, statements []string, done *atomic.Int64) {
+	if _, err := conn.ExecContext(ctx, "USE "+database); err != nil {
 		return
 	}
 	tick := time.NewTicker(8 * time.Millisecond)
@@ -83,7 +83,7 @@ func changeUntil(ctx context.Context, conn *sql.Conn, done *atomic.Int64) {
 			return
 		case <-tick.C:
 		}
-		q := fmt.Sprintf(keylessChanges[rand.IntN(len(keylessChanges))]+" -- %[1]d %[2]d", rand.IntN(1000), rand.IntN(1000))
+		q := fmt.Sprintf(statements[rand.IntN(len(statements))]+" -- %[1]d %[2]d", rand.IntN(1000), rand.IntN(1000))
 		if _, err := conn.ExecContext(ctx, q); err == nil {
 			done.Add(1) // deadlocks and duplicates are part of the load
 		} else if ctx.Err() == nil {
@@ -102,7 +102,7 @@ func TestB3_04_KilledWithoutKeys(t *testing.T) {
 		testdb.Load(t, source, digits)
 		testdb.Load(t, source, keylessTables)
 		m := harness.New(t, source, target, harness.Config{Include: []string{"keyless.*"}, Extra: []string{"snapshot: {chunk_size: 2KiB}"}})
-		stop := changeKeyless(t, source)
+		stop := change(t, source, "keyless", keylessChanges)
 		for i := range times(3, 10) {
 			p := begin(m, "--json", "--until", "never")
 			begun(p)
