@@ -47,9 +47,9 @@ var keylessChanges = []string{
 	"BEGIN; INSERT INTO plain SELECT a, b, f, t FROM plain LIMIT 40; UPDATE plain SET a = a + 1 WHERE a = 3 LIMIT 10; DELETE FROM plain WHERE a > 3 LIMIT 35; COMMIT",
 }
 
-// change carries out random statements in a database over several sessions until
+// writeRandom carries out random statements in a database over several sessions until
 // the returned function is called, which says how many were carried out.
-func change(t *testing.T, source *servers.Server, database string, statements []string) (stop func() int64) {
+func writeRandom(t *testing.T, source *servers.Server, database string, statements []string) (stop func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var done atomic.Int64
@@ -102,7 +102,7 @@ func TestB3_04_KilledWithoutKeys(t *testing.T) {
 		testdb.Load(t, source, digits)
 		testdb.Load(t, source, keylessTables)
 		m := harness.New(t, source, target, harness.Config{Include: []string{"keyless.*"}, Extra: []string{"snapshot: {chunk_size: 2KiB}"}})
-		stop := change(t, source, "keyless", keylessChanges)
+		stop := writeRandom(t, source, "keyless", keylessChanges)
 		for i := range times(3, 10) {
 			p := begin(m, "--json", "--until", "never")
 			begun(p)
