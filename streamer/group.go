@@ -55,6 +55,7 @@ type group struct {
 	marks       []mark
 	named       map[string]int // the marks that can be rolled back to
 	layouts     map[*replication.TableMapEvent]*layout
+	cascading   bool // foreign keys have carried on a change of the statement that goes on
 	ddl         *DDL
 	created     []table.Name // by CREATE TABLE … SELECT
 }

@@ -79,9 +79,14 @@ func (r *reader) selectedRows(h *replication.EventHeader, e *replication.RowsEve
 	}
 	at := r.here().String()
 	if e.Type() == replication.EnumRowsEventTypeUpdate {
-		return r.updates(e, l, at)
+		err = r.updates(e, l, at)
+	} else {
+		err = r.singles(e, l, at)
 	}
-	return r.singles(e, l, at)
+	if e.Flags&replication.RowsEventStmtEndFlag != 0 {
+		r.group.cascading = false
+	}
+	return err
 }
 
 // decode lets the library read the rows. Where it fails, its own text may hold
@@ -142,6 +147,7 @@ func (r *reader) cascades(l *layout, e *replication.RowsEvent, rule bool) (bool,
 	if l.Structure.Component == 0 {
 		return false, r.cascaded(l.name)
 	}
+	r.group.cascading = true
 	return true, nil
 }
 
@@ -151,6 +157,7 @@ func (r *reader) singles(e *replication.RowsEvent, l *layout, at string) error {
 	if e.Type() == replication.EnumRowsEventTypeDelete {
 		op = applier.Delete
 	}
+	was := r.group.cascading
 	cascades, err := r.cascades(l, e, l.CascadesDelete && op == applier.Delete)
 	if err != nil {
 		return err
@@ -161,7 +168,7 @@ func (r *reader) singles(e *replication.RowsEvent, l *layout, at string) error {
 			return err
 		}
 		e.Rows[i] = nil
-		c := applier.Change{Table: l.Structure, Op: op, After: row, Cascades: cascades, At: at}
+		c := applier.Change{Table: l.Structure, Op: op, After: row, Cascades: cascades, MayBeGone: op == applier.Delete && l.Structure.Component != 0 && (was || cascades && i > 0), At: at}
 		if op == applier.Delete {
 			c.Before, c.After = row, nil
 		}

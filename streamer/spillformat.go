@@ -74,14 +74,20 @@ func appendJSON(b []byte, v any) []byte {
 	return append(b, text...)
 }
 
-// spillCascades is set beside the operation of a change with Cascades.
-const spillCascades = 0x80
+// What is set beside the operation of a change.
+const (
+	spillCascades  = 0x80
+	spillMayBeGone = 0x40
+)
 
 func appendChange(b []byte, id uint64, c *applier.Change) []byte {
 	b = binary.AppendUvarint(append(b, recordChange), id)
 	op := byte(c.Op)
 	if c.Cascades {
 		op |= spillCascades
+	}
+	if c.MayBeGone {
+		op |= spillMayBeGone
 	}
 	b = append(b, op)
 	b = appendCell(b, []byte(c.At))
@@ -194,7 +200,8 @@ func handChange(content []byte, known []*table.Table, end *spillEnd, number int,
 		return errSpillFormat
 	}
 	op := p.octet()
-	c := applier.Change{Table: known[id], Op: applier.Op(op &^ spillCascades), Cascades: op&spillCascades != 0}
+	c := applier.Change{Table: known[id], Op: applier.Op(op &^ (spillCascades | spillMayBeGone)),
+		Cascades: op&spillCascades != 0, MayBeGone: op&spillMayBeGone != 0}
 	c.At = string(p.cell())
 	c.Before, c.After = p.row(), p.row()
 	if p.bad || len(p.rest) > 0 {

@@ -40,5 +40,9 @@ type Change struct {
 	// Cascades says that foreign keys carried the change on to other rows, of
 	// which the log has nothing: the target's foreign keys do the same.
 	Cascades bool
-	At       string // where the row event ends in the log, for messages
+	// MayBeGone says that the row of a Delete may have been deleted already, or got
+	// NULL in a foreign key, by a cascade of the same statement: MySQL logs it all
+	// the same, as it was before.
+	MayBeGone bool
+	At        string // where the row event ends in the log, for messages
 }

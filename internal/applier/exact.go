@@ -28,9 +28,13 @@ func (w *writer) appendUpdateOne(dst []byte, c *Change) []byte {
 }
 
 // appendDeleteOne appends the statement that deletes one row that has all values
-// of the before image.
+// of the before image, or has its key where a cascade may have changed the rest.
 func (w *writer) appendDeleteOne(dst []byte, c *Change) []byte {
-	return w.appendMatchAll(append(dst, w.checked(c, w.delete, w.deleteChecked)...), c.Before)
+	dst = append(dst, w.checked(c, w.delete, w.deleteChecked)...)
+	if c.MayBeGone && w.keyed {
+		return w.appendMatchOf(dst, c.Before, w.inKey)
+	}
+	return w.appendMatchAll(dst, c.Before)
 }
 
 // checked chooses the beginning of a statement: with foreign_key_checks on,
@@ -43,15 +47,26 @@ func (w *writer) checked(c *Change, plain, checked string) string {
 }
 
 // appendMatchAll appends the condition that finds one row that has all values of
-// an image. Columns of a unique key are compared as the key compares them, too,
-// so that it finds the row.
+// an image.
 func (w *writer) appendMatchAll(dst []byte, r Row) []byte {
+	return w.appendMatchOf(dst, r, nil)
+}
+
+// appendMatchOf is appendMatchAll for those columns that only says; nil is all.
+// Columns of a unique key are compared as the key compares them, too, so that it
+// finds the row.
+func (w *writer) appendMatchOf(dst []byte, r Row, only []bool) []byte {
+	first := true
 	for n, i := range w.columns {
-		if n > 0 {
+		if only != nil && !only[n] {
+			continue
+		}
+		if !first {
 			dst = append(dst, " AND "...)
 		}
+		first = false
 		c := &w.source.Columns[i]
-		if (c.Kind == table.Text || c.Kind == table.Binary) && w.source.InUniqueKey(c.Name) {
+		if (c.Kind == table.Text || c.Kind == table.Binary) && w.inKey[n] {
 			dst = append(append(append(append(dst, w.names[n]...), " = "...), r[i]...), " AND "...)
 		}
 		dst = appendSame(dst, c, w.names[n], r[i])
@@ -95,6 +110,9 @@ func (s *statement) hit(res mysqlconn.Result) error {
 		}
 	case insertOnly, removeOne:
 	default:
+		return nil
+	}
+	if found == 0 && s.verb == removeOne && s.rows[0].change.MayBeGone && (s.writer.keyed || !s.writer.source.SetNull()) {
 		return nil
 	}
 	if found != len(s.rows) {

@@ -20,6 +20,8 @@ type writer struct {
 	names         []string // of the target, quoted, for columns
 	key           []int    // of the source: the usable key
 	exact         bool     // no usable key: each change is made once, to one row
+	inKey         []bool   // for columns: part of a unique key
+	keyed         bool     // one that has no other columns
 	enums         []int
 	insert        string // INSERT INTO t (…) VALUES
 	replace       string // REPLACE INTO t (…) VALUES
@@ -50,9 +52,11 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 	dst := found[0]
 	w := &writer{source: src, transactional: dst.Transactional()}
 	var names, updates []string
+	lacking := false // the unique key has a column that is not written
 	for i := range src.Columns {
 		c := &src.Columns[i]
 		if c.Generated {
+			lacking = lacking || src.InUniqueKey(c.Name)
 			continue
 		}
 		d := dst.Column(c.Name)
@@ -66,6 +70,8 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 			return nil, &ColumnError{src.String(), c.Name, "is generated in the target's table"}
 		}
 		w.columns = append(w.columns, i)
+		w.inKey = append(w.inKey, src.InUniqueKey(c.Name))
+		w.keyed = w.keyed || w.inKey[len(w.inKey)-1]
 		if c.Kind == table.Enum {
 			w.enums = append(w.enums, i)
 		}
@@ -80,7 +86,7 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 	} else if w.exact = true; !w.transactional {
 		return nil, fmt.Errorf("write rows of %s: it has no usable key, and the target's engine %s does not roll back", src, dst.Engine)
 	}
-	w.names = names
+	w.names, w.keyed = names, w.keyed && !lacking
 	list := " INTO " + dst.Quoted() + " (" + strings.Join(names, ", ") + ") VALUES "
 	w.insert, w.replace = "INSERT"+list, "REPLACE"+list
 	w.onDuplicate = " ON DUPLICATE KEY UPDATE " + strings.Join(updates, ", ")

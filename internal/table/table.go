@@ -219,6 +219,11 @@ func (t *Table) uniqueKey() *Key {
 	return nil
 }
 
+// SetNull reports whether a foreign key sets columns of the table to NULL.
+func (t *Table) SetNull() bool {
+	return slices.ContainsFunc(t.Foreign, func(fk ForeignKey) bool { return fk.OnDelete == "SET NULL" })
+}
+
 // InUniqueKey reports whether a column is in a key by which the server finds a
 // row fast, whether or not the table's changes may be applied by it alone.
 func (t *Table) InUniqueKey(column string) bool {

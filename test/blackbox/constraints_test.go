@@ -278,14 +278,14 @@ func TestB3_07_OrphansThatTheSourceHasPutRight(t *testing.T) {
 	})
 }
 
-// Cascades that the source does not log are refused, though the account on the
-// source may do nothing with the tables but read them, to which MariaDB's
+// Cascades that the source does not log are refused where the parent is not
+// selected, though the account on the source may do nothing with the tables but read them, to which MariaDB's
 // catalogue shows no foreign keys.
 func TestB3_07_UnloggedCascadesAreSeen(t *testing.T) {
 	source, target := sharedPair(t, servers.MariaDB118)
 	testdb.Exec(t, source, `CREATE DATABASE c1; CREATE TABLE c1.mum (id INT PRIMARY KEY);
 		CREATE TABLE c1.kid (id INT PRIMARY KEY, p INT, CONSTRAINT gone FOREIGN KEY (p) REFERENCES c1.mum (id) ON DELETE CASCADE)`)
-	m := harness.New(t, source, target, harness.Config{Include: []string{"c1.*"}})
+	m := harness.New(t, source, target, harness.Config{Include: []string{"c1.kid"}})
 	p := m.Run("--json")
 	p.RequireExit(harness.RunTimeout, 3)
 	if !strings.Contains(p.Stdout(), "unlogged_cascade") {
