@@ -29,7 +29,8 @@ func TestSpillRollsBackAsMemoryDoes(t *testing.T) {
 		var number []int // of each in want
 		for range r.IntN(60) {
 			if r.IntN(4) > 0 || s.end.Count == 0 {
-				c := applier.Change{Table: rows, Op: applier.Update, Before: applier.Row{nil, {}, []byte("x")}, After: applier.Row{[]byte(strconv.Itoa(s.end.Count))}, At: "b:1"}
+				c := applier.Change{Table: rows, Op: applier.Update, Before: applier.Row{nil, {}, []byte("x")}, After: applier.Row{[]byte(strconv.Itoa(s.end.Count))}, At: "b:1",
+					Cascades: r.IntN(2) == 0, MayBeGone: r.IntN(2) == 0}
 				if r.IntN(5) == 0 {
 					c.Table, c.Op, c.Before = stays, applier.Insert, nil
 				}
@@ -65,5 +66,5 @@ func sameChange(a, b applier.Change) bool {
 	same := func(x, y applier.Row) bool {
 		return (x == nil) == (y == nil) && slices.EqualFunc(x, y, func(v, w []byte) bool { return (v == nil) == (w == nil) && string(v) == string(w) })
 	}
-	return a.Table == b.Table && a.Op == b.Op && a.At == b.At && same(a.Before, b.Before) && same(a.After, b.After)
+	return a.Table == b.Table && a.Op == b.Op && a.At == b.At && a.Cascades == b.Cascades && a.MayBeGone == b.MayBeGone && same(a.Before, b.Before) && same(a.After, b.After)
 }
