@@ -279,8 +279,8 @@ func TestB3_07_OrphansThatTheSourceHasPutRight(t *testing.T) {
 }
 
 // Cascades that the source does not log are refused where the parent is not
-// selected, though the account on the source may do nothing with the tables but read them, to which MariaDB's
-// catalogue shows no foreign keys.
+// selected, though the account on the source may do nothing with the tables but
+// read them, to which MariaDB's catalogue shows no foreign keys.
 func TestB3_07_UnloggedCascadesAreSeen(t *testing.T) {
 	source, target := sharedPair(t, servers.MariaDB118)
 	testdb.Exec(t, source, `CREATE DATABASE c1; CREATE TABLE c1.mum (id INT PRIMARY KEY);
