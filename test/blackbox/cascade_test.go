@@ -94,21 +94,11 @@ func cascadesUnderLoad(t *testing.T, source, target *servers.Server, tables stri
 	testdb.Load(t, source, tables)
 	m := harness.New(t, source, target, harness.Config{Include: []string{"casc.*"}, Build: harness.HoldPoints, Env: []string{harness.ChunkRows(100)}})
 	stop := writeRandom(t, source, "casc", cascadeChanges)
-	for _, at := range []string{harness.HoldChunkWritten("casc.kid"), "catch_up"} {
-		m.Hold(at)
-		var p *harness.Process
-		if m.Phase() == "" {
-			p = m.Start("--json")
-		} else {
-			p = m.StartResume("--json")
-		}
-		m.WaitReached(p, at)
-		p.Kill9()
-		m.Release(at)
-	}
+	killAt(m, harness.HoldChunkWritten("casc.kid"))
+	killAt(m, "catch_up")
 	p := m.StartResume("--json", "--until", "never")
-	p.WaitFor("some catch-up", time.Minute, func() bool { return m.Phase() == state.PhaseCatchUp })
-	time.Sleep(2 * time.Second) // of load, of which the run has applied a part
+	inPhase(p, state.PhaseCatchUp)
+	at(p, 4*time.Second)
 	p.Kill9()
 	m.RequireResume()
 	n := stop()
