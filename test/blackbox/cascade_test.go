@@ -28,7 +28,7 @@ const cascadeTables = `CREATE DATABASE casc; USE casc;
 	CREATE TABLE heir (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES mum (id) ON DELETE CASCADE ON UPDATE CASCADE);
 	CREATE TABLE heirloom (id INT PRIMARY KEY, v INT, FOREIGN KEY (id) REFERENCES heir (id) ON DELETE CASCADE ON UPDATE CASCADE);
 	CREATE TABLE guard (id INT PRIMARY KEY AUTO_INCREMENT, kid INT, FOREIGN KEY (kid) REFERENCES kid (id));
-	CREATE TABLE tree (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES tree (id) ON DELETE CASCADE);
+	CREATE TABLE tree (id INT PRIMARY KEY, up INT, ` + toTree + ` ON DELETE CASCADE);
 	CREATE TABLE free (id INT PRIMARY KEY AUTO_INCREMENT, v INT);
 	CREATE TABLE below (id INT PRIMARY KEY AUTO_INCREMENT, free INT, FOREIGN KEY (free) REFERENCES free (id));
 	INSERT INTO area VALUES (0,0),(1,1),(2,2);
@@ -38,7 +38,10 @@ const cascadeTables = `CREATE DATABASE casc; USE casc;
 	INSERT INTO twice (p, code) SELECT id, code FROM mum; INSERT INTO bare SELECT p, v FROM kid; INSERT INTO guard (kid) SELECT id FROM kid WHERE v = 9 AND p < 20;
 	INSERT INTO heir SELECT id FROM mum WHERE id % 2 = 0; INSERT INTO heirloom SELECT id, 1 FROM heir; INSERT INTO tree VALUES (0, NULL);`
 
-const twoColumns = "FOREIGN KEY (p, kid) REFERENCES kid (p, id)"
+const (
+	twoColumns = "FOREIGN KEY (p, kid) REFERENCES kid (p, id)"
+	toTree     = "FOREIGN KEY (up) REFERENCES tree (id)"
+)
 
 // cascadeChanges are the statements of the load; %[1]d and %[2]d are random.
 var cascadeChanges = []string{
@@ -81,11 +84,14 @@ func TestB3_07_CascadesUnderLoad(t *testing.T) {
 // A MySQL whose engine carries cascades out below the log, as all did before 9.6,
 // to one whose SQL layer does.
 func TestB3_07_CascadesOfTheEngine(t *testing.T) {
-	source := testdb.One(t, servers.MySQL, testdb.WithFast(), testdb.WithArgs("--innodb-native-foreign-keys=ON"))
-	target := testdb.One(t, servers.MySQL, testdb.WithFast())
-	// The SQL layer of MySQL 9.7 refuses to carry a new key on to several rows over
-	// two columns.
-	cascadesUnderLoad(t, source, target, strings.Replace(cascadeTables, twoColumns, "FOREIGN KEY (kid) REFERENCES kid (id)", 1), true)
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source := testdb.One(t, kind, testdb.WithFast(), testdb.WithArgs("--innodb-native-foreign-keys=ON"))
+		target := testdb.One(t, kind, testdb.WithFast())
+		// The SQL layer of MySQL 9.7 refuses to carry a new key on to several rows over
+		// two columns, and a delete to many rows of one table.
+		tables := strings.NewReplacer(twoColumns, "FOREIGN KEY (kid) REFERENCES kid (id)", toTree+" ON DELETE CASCADE", toTree+" ON DELETE SET NULL").Replace(cascadeTables)
+		cascadesUnderLoad(t, source, target, tables, true)
+	}, servers.MySQL, servers.MySQLNoGTID)
 }
 
 func cascadesUnderLoad(t *testing.T, source, target *servers.Server, tables string, unlogged bool) {
@@ -165,4 +171,64 @@ func requireClasses(t *testing.T, m *harness.Migration, unlogged bool) {
 			t.Errorf("component %d is %q, not %q", n, strings.TrimSpace(components[n]), tables)
 		}
 	}
+}
+
+const family = `CREATE DATABASE fam; USE fam; CREATE TABLE mum (id INT PRIMARY KEY, v INT);
+	CREATE TABLE kid (id INT PRIMARY KEY, p INT, CONSTRAINT to_mum FOREIGN KEY (p) REFERENCES mum (id) ON DELETE CASCADE);
+	CREATE TABLE other (id INT PRIMARY KEY, m INT, CONSTRAINT tie FOREIGN KEY (m) REFERENCES mum (id));`
+
+const familyRows = "INSERT INTO fam.mum VALUES (1,1),(2,2),(3,3); INSERT INTO fam.kid VALUES (1,1),(2,2),(3,3); INSERT INTO fam.other VALUES (1,3);"
+
+// A table of a component is changed before its copy: all of it begins again. If
+// then foreign keys tie other tables together, the run ends and says so.
+func TestB3_07_ComponentChangedBeforeItsCopy(t *testing.T) {
+	for _, c := range []struct {
+		alter string
+		exit  int
+	}{
+		{"ALTER TABLE fam.kid ADD w INT DEFAULT 7", 0},
+		{"ALTER TABLE fam.kid DROP FOREIGN KEY to_mum", 1},
+	} {
+		source, target := sharedPair(t, servers.MariaDB118)
+		testdb.Load(t, source, family+familyRows)
+		m := harness.New(t, source, target, harness.Config{Include: []string{"fam.*"}, Build: harness.HoldPoints})
+		m.Hold("schema_made")
+		p := m.Start("--json")
+		m.WaitReached(p, "schema_made")
+		testdb.Exec(t, source, c.alter)
+		m.Release("schema_made")
+		p.RequireExit(harness.RunTimeout, c.exit)
+		if c.exit != 0 {
+			if !strings.Contains(p.Stderr()+p.Stdout(), "foreign keys with CASCADE or SET NULL have changed") {
+				t.Error("the run does not say what has changed")
+			}
+			continue
+		}
+		testdb.Exec(t, source, "DELETE FROM fam.mum WHERE id = 1")
+		m.RequireResume()
+		testdb.RequireEqual(t, source, target, []string{"fam"})
+	}
+}
+
+// Tables that the target has already, with their foreign keys, and a cascade of
+// an XA transaction that was prepared before the run was killed.
+func TestB3_07_CascadesOfTakenTablesAndXA(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Load(t, source, family+familyRows)
+		testdb.Load(t, target, family+"INSERT INTO fam.mum VALUES (9,9); INSERT INTO fam.kid VALUES (9,9);")
+		m := harness.New(t, source, target, harness.Config{Include: []string{"fam.*"}, Build: harness.HoldPoints, Extra: []string{"existing_tables: truncate"}})
+		m.Hold("catch_up")
+		p := m.Start("--json")
+		m.WaitReached(p, "catch_up")
+		testdb.Exec(t, source, "USE fam; DELETE FROM mum WHERE id = 1; XA START 'x'; DELETE FROM mum WHERE id = 2; INSERT INTO mum VALUES (4, 4); INSERT INTO kid VALUES (4, 4); XA END 'x'; XA PREPARE 'x'")
+		m.Release("catch_up")
+		p.RequireExit(harness.RunTimeout, 0)
+		if got := testdb.Value(t, target, "SELECT GROUP_CONCAT(id ORDER BY id) FROM fam.kid"); got != "2,3" {
+			t.Errorf("before the XA COMMIT: kid has %s", got)
+		}
+		testdb.Exec(t, source, "XA COMMIT 'x'")
+		m.RequireResume()
+		testdb.RequireEqual(t, source, target, []string{"fam"})
+	}, servers.MariaDB1011, servers.MariaDB118)
 }
