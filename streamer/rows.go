@@ -134,7 +134,7 @@ func unlogged(e *replication.RowsEvent) bool { return e.Flags&(noForeignKeyCheck
 
 func (r *reader) cascaded(n table.Name) error {
 	return r.stop(n, "", "a change that a foreign key carried on to other tables, which the binary log does not have",
-		"the foreign key is newer than the run, or is logged by the server that the run began with: start over")
+		"start over: the run began when the source logged what its foreign keys do, or had other ones")
 }
 
 // cascades says of a change of a table that a foreign key with such a rule
