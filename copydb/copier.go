@@ -25,6 +25,7 @@ type copier struct {
 	r      *run
 	writes context.Context //nolint:containedctx // outlives the readers' by design; see run.outlive
 	room   *semaphore.Weighted
+	over   *semaphore.Weighted // of one: more than was given of the room
 
 	mu     sync.Mutex
 	change *sync.Cond // work was taken, read, or done
@@ -53,7 +54,7 @@ type copying struct {
 func (t *copying) all() []*copying { return append([]*copying{t}, t.with...) }
 
 func newCopier(writes context.Context, r *run) *copier {
-	c := &copier{r: r, writes: writes, room: semaphore.NewWeighted(chunkMemory), active: map[*piece]bool{}}
+	c := &copier{r: r, writes: writes, room: semaphore.NewWeighted(chunkMemory), over: semaphore.NewWeighted(1), active: map[*piece]bool{}}
 	c.change = sync.NewCond(&c.mu)
 	components := map[int]*copying{}
 	for _, t := range r.uncopied() {
@@ -78,7 +79,7 @@ func (c *copier) describe(t *table.Table) *copying {
 	return &copying{name: n, job: &dumper.Job{
 		Layout: applier.NewLayout(t, c.r.loadMethod(n), c.r.write),
 		Start:  start, ChunkBytes: c.r.opt.Config.Snapshot.ChunkSize,
-		Room: c.roomFor, Read: c.changed,
+		Room: c.roomFor, Alone: c.alone, Read: c.changed,
 		Seen: func(seen dumper.Seen, first, last bool) error { return c.seen(n, seen, first, last) },
 	}}
 }
@@ -113,6 +114,14 @@ func (c *copier) roomFor(ctx context.Context, n int64) (func(), error) {
 		return nil, context.Cause(ctx)
 	}
 	return func() { c.room.Release(n) }, nil
+}
+
+// alone waits until no other chunk takes more memory than the room gave it.
+func (c *copier) alone(ctx context.Context) (func(), error) {
+	if err := c.over.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { c.over.Release(1) }, nil
 }
 
 // changed wakes workers that wait for something to do.

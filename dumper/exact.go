@@ -55,7 +55,7 @@ func writeAll(ctx context.Context, free chan<- *applier.Chunk, full <-chan readC
 	for c := range full {
 		name := c.chunk.Layout.Table.String()
 		err := write(ctx, c.chunk)
-		c.release()
+		c.free()
 		if err != nil {
 			return err
 		}
@@ -71,33 +71,28 @@ func writeAll(ctx context.Context, free chan<- *applier.Chunk, full <-chan readC
 // last table ends the snapshot.
 func (r *Reader) readWhole(ctx context.Context, job *Job, last bool, free <-chan *applier.Chunk, full chan<- readChunk) error {
 	var total progress.Range
-	var c *applier.Chunk
-	var release func()
-	begin := func() (err error) {
+	var read readChunk
+	begin := func() error {
 		select {
-		case c = <-free:
+		case read.chunk = <-free:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		c.Reset(job.Layout)
-		release, err = job.Room(ctx, job.ChunkBytes+job.ChunkBytes/2)
+		read.chunk.Reset(job.Layout)
+		var err error
+		if read.memory, err = reserve(ctx, job, job.ChunkBytes+job.ChunkBytes/2); err == nil {
+			r.bound(ctx, read)
+		}
 		return err
 	}
-	pass := func(done bool) error {
-		total.Rows, total.Bytes, total.Done = total.Rows+c.Rows, total.Bytes+c.Bytes, done
-		c.Range = total
-		if err := hold.Point(ctx, "chunk_read:"+job.Layout.Table.String()); err != nil {
-			release()
-			return err
-		}
-		select {
-		case full <- readChunk{c, release}:
-			return nil
-		case <-ctx.Done():
-			release()
-			return context.Cause(ctx)
-		}
+	passOn := func(done bool) error {
+		c := read
+		read = readChunk{}
+		total.Rows, total.Bytes, total.Done = total.Rows+c.chunk.Rows, total.Bytes+c.chunk.Bytes, done
+		c.chunk.Range = total
+		return pass(ctx, job.Layout.Table.String(), c, full)
 	}
+	defer func() { read.free() }() // what was not passed on
 	if err := begin(); err != nil {
 		return err
 	}
@@ -107,16 +102,15 @@ func (r *Reader) readWhole(ctx context.Context, job *Job, last bool, free <-chan
 	}
 	query := "SELECT " + job.Layout.SelectList() + " FROM " + job.Layout.Table.Quoted()
 	err := r.session.Query(ctx, query, func(fields [][]byte) error {
-		if int64(c.Size()) >= job.ChunkBytes || c.Rows >= most {
-			if err := pass(false); err != nil {
-				return err
-			}
-			if err := begin(); err != nil {
-				return err
-			}
-		}
+		c := read.chunk
 		c.Append(fields)
-		return nil
+		if int64(c.Size()) < job.ChunkBytes && c.Rows < most {
+			return nil
+		}
+		if err := passOn(false); err != nil {
+			return err
+		}
+		return begin()
 	})
 	if err != nil {
 		return fmt.Errorf("read %s: %w", job.Layout.Table, err)
@@ -126,7 +120,7 @@ func (r *Reader) readWhole(ctx context.Context, job *Job, last bool, free <-chan
 			return fmt.Errorf("end the snapshot: %w", err)
 		}
 	}
-	return pass(true)
+	return passOn(true)
 }
 
 // exactTries is how often a quiet moment is waited for before the table is

@@ -27,6 +27,8 @@ type Job struct {
 	Read func()
 	// Room waits for memory of so many bytes and returns how it is given back.
 	Room func(ctx context.Context, bytes int64) (release func(), err error)
+	// Alone waits until no other chunk takes more memory than Room gave it.
+	Alone func(ctx context.Context) (release func(), err error)
 }
 
 // Seen is what a reader saw while a snapshot held the table's metadata lock.
@@ -75,8 +77,18 @@ func (r *Reader) open(ctx context.Context, job *Job) (err error) {
 
 // readChunk is a chunk on its way to the writer, with the memory it holds.
 type readChunk struct {
-	chunk   *applier.Chunk
-	release func()
+	chunk  *applier.Chunk
+	memory *memory
+}
+
+// free gives the chunk's memory back.
+func (c readChunk) free() {
+	if c.chunk != nil {
+		c.chunk.Free()
+	}
+	if c.memory != nil {
+		c.memory.free()
+	}
 }
 
 // Copy reads a segment to its end, chunk by chunk, each in a snapshot
@@ -113,37 +125,47 @@ func (r *Reader) readAll(ctx context.Context, job *Job, s *Segment, free <-chan 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		release, err := job.Room(ctx, size.room())
+		m, err := reserve(ctx, job, size.room())
 		if err != nil {
 			return err
 		}
-		if done, err = r.next(ctx, job, q, s, size, c); err != nil {
-			release()
+		read := readChunk{c, m}
+		if done, err = r.next(ctx, job, q, s, size, read); err != nil {
+			read.free()
 			return &ReadError{Table: name, Err: err}
 		}
 		job.Read()
-		if err := hold.Point(ctx, "chunk_read:"+name); err != nil {
-			release()
+		if err := pass(ctx, name, read, full); err != nil {
 			return err
-		}
-		select {
-		case full <- readChunk{c, release}:
-		case <-ctx.Done():
-			release()
-			return context.Cause(ctx)
 		}
 	}
 	return nil
 }
 
-// next reads the segment's next chunk into c. It reports whether the segment's
-// end was reached.
-func (r *Reader) next(ctx context.Context, job *Job, q chunkQuery, s *Segment, size *sizer, c *applier.Chunk) (bool, error) {
+// pass hands a chunk over to the writer, or frees it.
+func pass(ctx context.Context, table string, c readChunk, full chan<- readChunk) error {
+	if err := hold.Point(ctx, "chunk_read:"+table); err != nil {
+		c.free()
+		return err
+	}
+	select {
+	case full <- c:
+		return nil
+	case <-ctx.Done():
+		c.free()
+		return context.Cause(ctx)
+	}
+}
+
+// next reads the segment's next chunk into read. It reports whether the
+// segment's end was reached.
+func (r *Reader) next(ctx context.Context, job *Job, q chunkQuery, s *Segment, size *sizer, read readChunk) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := s.read.Rows == 0 && len(s.read.To) == 0
+	c := read.chunk
 	c.Reset(job.Layout)
-	end, seen, err := r.readChunk(ctx, job, q, s, size.rows(), size.full(), c, first)
+	end, seen, err := r.readChunk(ctx, job, q, s, size, read, first)
 	if err == nil && seen != nil {
 		err = job.Seen(*seen, first, len(end) == 0)
 	}
@@ -184,14 +206,15 @@ var errFull = errors.New("chunk is full")
 // readChunk reads one chunk and returns its last key: empty where the segment's
 // end was reached. Its caller closes the session after an error, which ends the
 // snapshot.
-func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, s *Segment, limit int64, full int, c *applier.Chunk, first bool) (end []state.Text, seen *Seen, err error) {
+func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, s *Segment, size *sizer, read readChunk, first bool) (end []state.Text, seen *Seen, err error) {
 	if err := r.open(ctx, job); err != nil {
 		return nil, nil, err
 	}
 	if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
 		return nil, nil, fmt.Errorf("open a snapshot: %w", err)
 	}
-	columns := len(job.Layout.Columns())
+	c, columns, limit, full := read.chunk, len(job.Layout.Columns()), size.rows(), size.full()
+	r.bound(ctx, read)
 	err = r.session.Query(ctx, q.text(s.after(), s.read.Until, limit), func(fields [][]byte) error {
 		c.Append(fields[:columns])
 		stop := c.Size() >= full || s.aside.Load()
@@ -222,6 +245,14 @@ func (r *Reader) readChunk(ctx context.Context, job *Job, q chunkQuery, s *Segme
 	}
 	r.used = time.Now()
 	return end, seen, nil
+}
+
+// bound makes the session wait before it takes in a row that is larger than its
+// chunk was thought to be: the row is in memory twice for a moment.
+func (r *Reader) bound(ctx context.Context, read readChunk) {
+	r.session.OnLarge(func(bytes int64) error {
+		return read.memory.cover(ctx, int64(read.chunk.Size())+2*bytes)
+	})
 }
 
 // asChanged makes a *ChangedError of one that says that the table is not the one

@@ -44,18 +44,19 @@ func (s *sizer) rows() int64 {
 }
 
 // full is the size in memory at which a chunk is ended whatever was asked for.
-func (s *sizer) full() int { return int(max(2*s.aim, minFullBytes)) }
+func (s *sizer) full() int { return int(max(s.aim+s.aim/2, minFullBytes)) }
 
 // room is how much memory the next chunk is expected to take: rows that are
-// larger than a chunk count as they were.
-func (s *sizer) room() int64 { return max(s.aim+s.aim/2, int64(2*s.average)) }
+// larger than a chunk count as they were, twice, since each is taken in before
+// it is added.
+func (s *sizer) room() int64 { return max(s.aim+s.aim/2, int64(2.25*s.average)) }
 
 // learn takes in what a chunk was like; recent chunks count more.
 func (s *sizer) learn(c *applier.Chunk) {
 	if c.Rows == 0 {
 		return
 	}
-	avg := float64(c.Bytes) / float64(c.Rows)
+	avg := float64(max(c.Bytes, int64(c.Size()))) / float64(c.Rows)
 	if s.learned {
 		avg = (s.average + 3*avg) / 4
 	}

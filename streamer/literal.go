@@ -49,7 +49,11 @@ func (a *arena) literal(c *table.Column, inKey bool, v any) ([]byte, error) {
 	if v == nil {
 		return nullLiteral, nil
 	}
-	a.room(64 + 2*length(v))
+	if n := length(v); n > table.LargeValue {
+		a.buf = nil // it takes the memory that it needs
+	} else {
+		a.room(64 + 2*n)
+	}
 	start := len(a.buf)
 	buf, err := appendLiteral(a.buf, c, inKey, v)
 	if err != nil {

@@ -142,6 +142,7 @@ func (r *reader) event(e *replication.BinlogEvent) error {
 	case *replication.TableMapEvent:
 		return nil // looked at with the rows
 	case *replication.RowsEvent:
+		e.RawData = nil // else the packet stays in memory until the handler has taken its rows
 		return r.rows(h, ev)
 	}
 	return r.otherEvent(e)

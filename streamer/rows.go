@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/table"
@@ -21,6 +22,10 @@ const (
 	partialReason = "an update of parts of JSON values, which cannot be applied"
 	lackingReason = "a row image that lacks columns (a session with binlog_row_image other than FULL)"
 )
+
+// largeEvent is the size in bytes from which on an event comes in several
+// packets.
+const largeEvent = 16 << 20
 
 // rawRows is a row event whose rows are not decoded yet.
 type rawRows struct {
@@ -62,6 +67,12 @@ func (r *reader) rows(h *replication.EventHeader, e *replication.RowsEvent) erro
 	}
 	if err != nil {
 		return err
+	}
+	e.ColumnBitmap1, e.ColumnBitmap2 = nil, nil // they are parts of the packet
+	if h.EventSize > largeEvent {
+		// The packet grew in steps, all of them in memory. The next one may be as
+		// large, and the collector would see to them only in its midst.
+		runtime.GC()
 	}
 	return r.part()
 }
@@ -153,9 +164,9 @@ func (r *reader) cascades(l *layout, e *replication.RowsEvent, rule bool) (bool,
 
 // singles takes an event with one image per row.
 func (r *reader) singles(e *replication.RowsEvent, l *layout, at string) error {
-	op := applier.Insert
+	op, wanted := applier.Insert, l.needed
 	if e.Type() == replication.EnumRowsEventTypeDelete {
-		op = applier.Delete
+		op, wanted = applier.Delete, l.neededBefore
 	}
 	was := r.group.cascading
 	cascades, err := r.cascades(l, e, l.CascadesDelete && op == applier.Delete)
@@ -163,7 +174,7 @@ func (r *reader) singles(e *replication.RowsEvent, l *layout, at string) error {
 		return err
 	}
 	for i := range e.Rows {
-		row, err := r.row(l, e.Rows[i])
+		row, err := r.row(l, e.Rows[i], wanted)
 		if err != nil {
 			return err
 		}
@@ -180,15 +191,16 @@ func (r *reader) singles(e *replication.RowsEvent, l *layout, at string) error {
 // updates takes an event with two images per row.
 func (r *reader) updates(e *replication.RowsEvent, l *layout, at string) error {
 	for i := 0; i+1 < len(e.Rows); i += 2 {
-		before, err := r.row(l, e.Rows[i])
+		before, err := r.row(l, e.Rows[i], l.neededBefore)
 		if err != nil {
 			return err
 		}
-		after, err := r.row(l, e.Rows[i+1])
+		e.Rows[i] = nil
+		after, err := r.row(l, e.Rows[i+1], l.needed)
 		if err != nil {
 			return err
 		}
-		e.Rows[i], e.Rows[i+1] = nil, nil
+		e.Rows[i+1] = nil
 		cascades, err := r.cascades(l, e, l.movesKey(before, after))
 		if err != nil {
 			return err
@@ -211,13 +223,19 @@ func (tr *tracked) movesKey(before, after applier.Row) bool {
 // find rows by.
 func (l *layout) needed(i int) bool { return !l.Structure.Columns[i].Generated || l.finds[i] }
 
-// row renders one image in the order of the structure.
-func (r *reader) row(l *layout, values []any) (applier.Row, error) {
+// neededBefore is needed for a before image: of a table with a usable key, rows
+// are found by that.
+func (l *layout) neededBefore(i int) bool {
+	return l.needed(i) && l.before[i]
+}
+
+// row renders the wanted columns of one image, in the order of the structure.
+func (r *reader) row(l *layout, values []any, wanted func(column int) bool) (applier.Row, error) {
 	m := &r.group.memory
 	row := m.row(len(l.Structure.Columns))
 	for i := range l.Structure.Columns {
 		c := &l.Structure.Columns[i]
-		if !l.needed(i) {
+		if !wanted(i) {
 			continue
 		}
 		lit, err := m.literal(c, l.inKey[i], values[l.from[i]])

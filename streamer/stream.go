@@ -87,7 +87,9 @@ func (s *Stream) run(ctx context.Context, r *reader) error {
 		if err := hold.Point(ctx, "event"); err != nil {
 			return err
 		}
-		return r.read(e.RawData)
+		raw := e.RawData
+		e.RawData, e.Event = nil, nil // else it stays in memory while its rows wait
+		return r.read(raw)
 	})
 	syncer := replication.NewBinlogSyncer(conf)
 	err = s.follow(ctx, syncer)

@@ -24,6 +24,7 @@ type tracked struct {
 	start   position.Start
 	inKey   []bool // by column: part of a unique key
 	finds   []bool // by column: part of the key that rows are found by
+	before  []bool // by column: looked at in before images
 	cascade []bool // by column: a foreign key with a cascading ON UPDATE points at it
 	layout  *layout
 }
@@ -51,7 +52,9 @@ func newTables(cfg *Config) (*tables, error) {
 func (tr *tracked) markColumns() {
 	columns := tr.Structure.Columns
 	tr.inKey, tr.cascade, tr.finds = make([]bool, len(columns)), make([]bool, len(columns)), make([]bool, len(columns))
-	if key := tr.Structure.UsableKey(); key != nil {
+	tr.before = make([]bool, len(columns))
+	key := tr.Structure.UsableKey()
+	if key != nil {
 		for i := range columns {
 			tr.finds[i] = slices.ContainsFunc(key.Columns, func(kc table.KeyColumn) bool { return kc.Name == columns[i].Name })
 		}
@@ -65,6 +68,7 @@ func (tr *tracked) markColumns() {
 		tr.cascade[i] = slices.ContainsFunc(tr.CascadesUpdate, func(c string) bool {
 			return strings.EqualFold(c, columns[i].Name)
 		})
+		tr.before[i] = key == nil || tr.finds[i] || tr.cascade[i]
 	}
 }
 

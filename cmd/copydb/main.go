@@ -16,7 +16,7 @@ var started = time.Now()
 
 // memoryAim is the memory that the garbage collector tries to stay under, in
 // bytes: what is in use is bounded by budgets, garbage of large rows is not.
-const memoryAim = 400 << 20
+const memoryAim = 320 << 20
 
 func main() {
 	if os.Getenv("GOMEMLIMIT") == "" {

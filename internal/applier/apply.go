@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -49,6 +50,10 @@ type Applier struct {
 	// order: rows from up to there may be on the target.
 	high state.Position
 }
+
+// largeStatement is the size in bytes of a statement whose memory is given back
+// at once.
+const largeStatement = 16 << 20
 
 // NewApplier opens nothing. High is the target's high-water when the run began:
 // rows from up to there may be on the target already.
@@ -291,6 +296,9 @@ func (a *Applier) serially(ctx context.Context, s *statement) error {
 func (s *statement) run(ctx context.Context, on *mysqlconn.Session) error {
 	if err := s.exec(ctx, on); err != nil {
 		return failed(s.rows[0].change, err)
+	}
+	if s.size > largeStatement {
+		runtime.GC() // its text goes before as much is taken for the next one
 	}
 	return nil
 }

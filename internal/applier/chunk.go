@@ -1,8 +1,10 @@
 package applier
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
@@ -97,8 +99,7 @@ func (l *Layout) MaxRows() int64 {
 func (l *Layout) Columns() []*table.Column { return l.columns }
 
 // Chunk is rows of one table, ready to be written, with the range of keys they
-// are. It belongs to one goroutine at a time; Reset makes it ready for use
-// again with the memory it has.
+// are. It belongs to one goroutine at a time; Reset makes it ready for use.
 type Chunk struct {
 	Layout *Layout
 	Range  progress.Range // with all of the segment so far
@@ -116,9 +117,27 @@ type Chunk struct {
 // cut is the end of one statement, and how many ENUM values of index 0 it has.
 type cut struct{ end, zeros int }
 
+// buffers is memory of chunks that are written, for others.
+var buffers sync.Pool
+
 // Reset empties the chunk for rows of l.
 func (c *Chunk) Reset(l *Layout) {
-	*c = Chunk{Layout: l, data: c.data[:0], cuts: c.cuts[:0]}
+	data := c.data
+	if data == nil {
+		if b, ok := buffers.Get().(*[]byte); ok {
+			data = *b
+		}
+	}
+	*c = Chunk{Layout: l, data: data[:0], cuts: c.cuts[:0]}
+}
+
+// Free gives the memory of the rows away. Only Reset may follow.
+func (c *Chunk) Free() {
+	if cap(c.data) > 0 {
+		data := c.data
+		buffers.Put(&data)
+	}
+	c.data = nil
 }
 
 // Size is how many bytes of memory the rows take.
@@ -128,8 +147,10 @@ func (c *Chunk) Size() int { return len(c.data) }
 // NULL.
 func (c *Chunk) Append(fields [][]byte) {
 	c.Rows++
+	largest := 0
 	for i, f := range fields {
 		c.Bytes += int64(len(f))
+		largest = max(largest, len(f))
 		if c.Layout.enums[i] && len(f) == 1 && f[0] == '0' {
 			c.zeros++
 		}
@@ -137,6 +158,9 @@ func (c *Chunk) Append(fields [][]byte) {
 	if c.Layout.Method == Inserts {
 		c.appendTuple(fields)
 		return
+	}
+	if largest > table.LargeValue {
+		c.data = table.Room(c.data, c.Layout.room(fields))
 	}
 	for i, f := range fields {
 		if i > 0 {
@@ -170,6 +194,23 @@ func appendEscaped(dst, f []byte) []byte {
 		f = f[n+1:]
 	}
 	return dst
+}
+
+// room is how many bytes a row takes in a LOAD DATA stream.
+func (l *Layout) room(fields [][]byte) int {
+	n := 0
+	for i, f := range fields {
+		n += len(f) + len(`\N`) + 1
+		if !l.raw[i] {
+			continue
+		}
+		for b, escape := range loadEscape {
+			if escape != 0 {
+				n += bytes.Count(f, []byte{byte(b)})
+			}
+		}
+	}
+	return n
 }
 
 var loadEscape = [256]byte{0: '0', '\t': 't', '\n': 'n', '\\': '\\'}

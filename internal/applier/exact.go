@@ -1,9 +1,9 @@
 package applier
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/table"
@@ -78,25 +78,30 @@ func (w *writer) appendMatchOf(dst []byte, r Row, only []bool) []byte {
 // literal: by bytes where values that differ can compare as equal, and with the
 // sign of a zero.
 func appendSame(dst []byte, c *table.Column, name string, literal []byte) []byte {
-	lit := string(literal)
-	if lit == "NULL" {
+	put := func(before, between, after string) []byte {
+		dst = append(append(append(dst, before...), name...), between...)
+		return append(append(dst, literal...), after...)
+	}
+	switch {
+	case string(literal) == "NULL":
 		return append(append(dst, name...), " IS NULL"...)
+	case c.Kind == table.Text || c.Kind == table.Binary:
+		return put("CAST(", " AS BINARY) = CAST(", " AS BINARY)")
+	case c.Kind == table.JSON:
+		return put("CAST(CAST(", " AS CHAR CHARACTER SET utf8mb4) AS BINARY) = CAST(CAST(CAST(",
+			" AS JSON) AS CHAR CHARACTER SET utf8mb4) AS BINARY)")
+	case c.Kind == table.Geometry || c.Kind == table.Vector:
+		return put("HEX(", ") = HEX(", ")")
 	}
-	switch c.Kind {
-	case table.Text, table.Binary:
-		return fmt.Appendf(dst, "CAST(%s AS BINARY) = CAST(%s AS BINARY)", name, lit)
-	case table.JSON:
-		return fmt.Appendf(dst, "CAST(CAST(%s AS CHAR CHARACTER SET utf8mb4) AS BINARY) = CAST(CAST(CAST(%s AS JSON) AS CHAR CHARACTER SET utf8mb4) AS BINARY)", name, lit)
-	case table.Geometry, table.Vector:
-		return fmt.Appendf(dst, "HEX(%s) = HEX(%s)", name, lit)
-	case table.Float, table.Double:
-		dst = fmt.Appendf(dst, "%s = %s", name, lit)
-		if strings.Trim(lit, "-0.e+") == "" {
-			return fmt.Appendf(dst, " AND CAST(CONCAT(%s) AS BINARY) LIKE '%s'", name, map[bool]string{true: "-%", false: "0%"}[lit[0] == '-'])
+	dst = put("", " = ", "")
+	if (c.Kind == table.Float || c.Kind == table.Double) && len(bytes.Trim(literal, "-0.e+")) == 0 {
+		sign := "0%"
+		if literal[0] == '-' {
+			sign = "-%"
 		}
-		return dst
+		return fmt.Appendf(dst, " AND CAST(CONCAT(%s) AS BINARY) LIKE '%s'", name, sign)
 	}
-	return fmt.Appendf(dst, "%s = %s", name, lit)
+	return dst
 }
 
 // hit checks that a statement of an exact table found its row.

@@ -49,6 +49,9 @@ func (s *statement) add(r netRow) {
 	for _, lit := range r.row() {
 		s.size += len(lit) + 1
 	}
+	if s.verb == updateOne {
+		s.size += r.change.Before.bytes()
+	}
 }
 
 // cutInto cuts rows of one verb into statements of at most limit bytes.

@@ -22,7 +22,7 @@ type Session struct {
 	wire   *watchedConn
 	id     uint64
 	number int
-	buf    bytes.Buffer
+	packet packet
 	fields [][]byte
 	once   sync.Once
 }
@@ -139,7 +139,8 @@ func (s *Session) Exec(ctx context.Context, query string) (Result, error) {
 }
 
 // ExecBytes is Exec for a statement that stands in packet from its fifth byte
-// on; the five before it are for the packet header and are overwritten.
+// on; the five before it are for the packet header and are overwritten. The rest
+// is as it was when it returns.
 func (s *Session) ExecBytes(ctx context.Context, packet []byte) (Result, error) {
 	var res Result
 	err := s.do(ctx, func() error {
@@ -195,6 +196,8 @@ func (s *Session) readRows(n int, row func([][]byte) error) error {
 		s.fields = make([][]byte, n)
 	}
 	fields := s.fields[:n]
+	s.packet.columns = n
+	defer func() { s.packet.columns = 0 }()
 	for {
 		p, err := s.readPacket()
 		if err != nil {
@@ -249,25 +252,27 @@ func (s *Session) cut() { _ = s.wire.Close() }
 func (s *Session) send(packet []byte) error {
 	packet[4] = gomysql.COM_QUERY
 	s.conn.ResetSequence()
-	return s.conn.WritePacket(packet)
+	return intact(packet, s.conn.WritePacket)
 }
 
-// keepBuffer is how large a packet may have been for its memory to be kept for
-// the next one, in bytes.
-const keepBuffer = 4 << 20
+// OnLarge has fn called before a row of more than a few MiB is taken into
+// memory, with the bytes that it will need; nil ends that. An error of fn ends
+// the connection.
+func (s *Session) OnLarge(fn func(bytes int64) error) { s.packet.large = fn }
 
 func (s *Session) readPacket() ([]byte, error) {
-	if s.buf.Cap() > keepBuffer {
-		s.buf = bytes.Buffer{}
-	}
-	s.buf.Reset()
-	if err := s.conn.ReadPacketTo(&s.buf); err != nil {
+	s.packet.reset()
+	if err := s.conn.ReadPacketTo(&s.packet); err != nil {
+		if s.packet.err != nil {
+			s.cut() // the rest of the packet is not read
+			return nil, s.packet.err
+		}
 		return nil, err
 	}
-	if s.buf.Len() == 0 {
+	if len(s.packet.data) == 0 {
 		return nil, errors.New("empty packet from the server")
 	}
-	return s.buf.Bytes(), nil
+	return s.packet.data, nil
 }
 
 // do runs fn so that the end of ctx, or of the server's patience, ends the

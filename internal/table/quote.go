@@ -1,6 +1,9 @@
 package table
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Quote writes a name as an SQL identifier.
 func Quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
@@ -17,6 +20,9 @@ func QuoteList(names []string) string {
 // AppendString appends b as a string literal for a session whose sql_mode lacks
 // NO_BACKSLASH_ESCAPES and whose character_set_client is binary or utf8mb4.
 func AppendString(dst, b []byte) []byte {
+	if len(b) > LargeValue {
+		dst = Room(dst, len(b)+countEscapes(b)+2)
+	}
 	dst = append(dst, '\'')
 	for len(b) > 0 {
 		n := 0
@@ -31,6 +37,29 @@ func AppendString(dst, b []byte) []byte {
 		b = b[n+1:]
 	}
 	return append(dst, '\'')
+}
+
+// LargeValue is the size in bytes from which on memory is taken for exactly what
+// a value needs.
+const LargeValue = 1 << 20
+
+// Room makes sure that n bytes can be appended to dst, and takes no more memory
+// than that.
+func Room(dst []byte, n int) []byte {
+	if cap(dst)-len(dst) >= n {
+		return dst
+	}
+	return append(make([]byte, 0, len(dst)+n), dst...)
+}
+
+func countEscapes(b []byte) int {
+	n := 0
+	for c, escape := range escapeFor {
+		if escape != 0 {
+			n += bytes.Count(b, []byte{byte(c)})
+		}
+	}
+	return n
 }
 
 var escapeFor = [256]byte{0: '0', '\'': '\'', '\\': '\\', '\n': 'n', '\r': 'r', 0x1a: 'Z'}
