@@ -27,6 +27,7 @@ func (r *run) checkpoint() error {
 }
 
 func (r *run) saveLocked() error {
+	began := time.Now()
 	r.st.CopydbVersion = r.opt.Version
 	r.st.Sources[0].Sessions = r.source.Sessions()
 	r.st.TargetSessions = r.target.Sessions()
@@ -41,7 +42,7 @@ func (r *run) saveLocked() error {
 	r.dirty, r.written = false, true
 	r.removeDoomed()
 	src := r.st.Sources[0]
-	r.report(CheckpointRecord{LastStreamed: src.LastStreamed, LastResumable: src.LastResumable})
+	r.report(CheckpointRecord{LastStreamed: src.LastStreamed, LastResumable: src.LastResumable, Seconds: time.Since(began).Seconds()})
 	return nil
 }
 

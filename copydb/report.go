@@ -97,10 +97,12 @@ type WarningRecord struct {
 	Message string `json:"message"`
 }
 
-// CheckpointRecord says that the state file was saved with these positions.
+// CheckpointRecord says that the state file was saved with these positions, and
+// how long that took.
 type CheckpointRecord struct {
 	LastStreamed  state.Position `json:"last_streamed"`
 	LastResumable state.Position `json:"last_resumable"`
+	Seconds       float64        `json:"seconds"`
 }
 
 // PhaseTotal is how long one phase of this run took.

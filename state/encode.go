@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 )
 
 // MarshalJSON writes an open end as an empty list, nil or not.
@@ -52,25 +51,54 @@ func appendRanges(dst []byte, ranges []Range) ([]byte, error) {
 }
 
 // encode returns s in the one form that state files have: fields in the order
-// of the types, indented by two blanks, lists of finished ranges on one line, a
-// newline at the end.
+// of the types, indented by two blanks, behind them the long lists, an item on
+// each line, a newline at the end.
 func encode(s *State) ([]byte, error) {
 	full := s.withoutNil()
-	done := make([][]Range, len(full.Tables))
-	for i := range full.Tables {
-		done[i], full.Tables[i].Done = full.Tables[i].Done, []Range{}
-	}
+	c := toContent(&full)
+	head := struct {
+		*State
+		Tables         *int `json:"tables,omitempty"`
+		ObjectsCreated *int `json:"objects_created,omitempty"`
+	}{State: &full}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false) // names are read by people
-	if err := enc.Encode(&full); err != nil {
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(head); err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}
-	out, err := indent(bytes.TrimSpace(buf.Bytes()), done)
-	if err != nil {
-		return nil, fmt.Errorf("encode state: %w", err)
+	buf.Truncate(buf.Len() - len("\n}\n"))
+	enc.SetIndent("", "")
+	for _, err := range []error{
+		appendLines(&buf, enc, "positions", c.Positions), appendLines(&buf, enc, "tables", c.Tables),
+		appendLines(&buf, enc, "objects_created", c.ObjectsCreated),
+	} {
+		if err != nil {
+			return nil, fmt.Errorf("encode state: %w", err)
+		}
 	}
-	return append(out, '\n'), nil
+	return append(buf.Bytes(), "\n}\n"...), nil
+}
+
+// appendLines appends a field that is a list with an item on each line.
+func appendLines[T any](buf *bytes.Buffer, enc *json.Encoder, name string, items []T) error {
+	fmt.Fprintf(buf, ",\n  %q: [", name)
+	for i := range items {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		buf.WriteString("\n    ")
+		if err := enc.Encode(&items[i]); err != nil {
+			return err
+		}
+		buf.Truncate(buf.Len() - len("\n"))
+	}
+	if len(items) > 0 {
+		buf.WriteString("\n  ")
+	}
+	buf.WriteByte(']')
+	return nil
 }
 
 // withoutNil returns a copy in which every list is there, so that a missing one
@@ -99,65 +127,4 @@ func fill[T any](list *[]T) {
 	if *list == nil {
 		*list = []T{}
 	}
-}
-
-// indent returns compact JSON as json.Indent would, with the n-th list of ranges
-// on one line for the n-th empty list under a key "done": a hundred thousand
-// ranges on eight lines each help nobody.
-func indent(src []byte, done [][]Range) ([]byte, error) {
-	dst := make([]byte, 0, 2*len(src))
-	depth := 0
-	for i := 0; i < len(src); i++ {
-		switch c := src[i]; c {
-		case '"':
-			end := stringEnd(src, i)
-			dst = append(dst, src[i:end]...)
-			if emptyDone := []byte(`"done":[]`); bytes.HasPrefix(src[i:], emptyDone) {
-				var err error
-				if dst, err = appendRanges(append(dst, ": "...), done[0]); err != nil {
-					return nil, err
-				}
-				done = done[1:]
-				end = i + len(emptyDone)
-			}
-			i = end - 1
-		case ':':
-			dst = append(dst, ": "...)
-		case '{', '[':
-			dst = append(dst, c)
-			if closing := src[i+1]; closing == '}' || closing == ']' {
-				dst = append(dst, closing)
-				i++
-			} else {
-				depth++
-				dst = newLine(dst, depth)
-			}
-		case '}', ']':
-			depth--
-			dst = append(newLine(dst, depth), c)
-		case ',':
-			dst = newLine(append(dst, c), depth)
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return dst, nil
-}
-
-func newLine(dst []byte, depth int) []byte {
-	dst = append(slices.Grow(dst, 1+2*depth), '\n')
-	for range depth {
-		dst = append(dst, ' ', ' ')
-	}
-	return dst
-}
-
-// stringEnd returns the index behind the JSON string that begins at i.
-func stringEnd(src []byte, i int) int {
-	for i++; src[i] != '"'; i++ {
-		if src[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
 }

@@ -20,7 +20,7 @@ func checkFailedSave(s *Store, path string, cause error) error {
 		return err
 	}
 	_, putErr := s.PutStructure([]byte(`"` + strings.Repeat("x", 300_000) + `"`))
-	large := sample(500)
+	large := sample(2000)
 	for what, err := range map[string]error{"Save": s.Save(large), "PutStructure": putErr} {
 		var se *SaveError
 		if !errors.Is(err, cause) || !errors.As(err, &se) || !strings.Contains(err.Error(), "the state saved before is intact") {
@@ -67,7 +67,7 @@ func helperFull(path string) error {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := s.Save(sample(500)); err != nil {
+	if err := s.Save(sample(2000)); err != nil {
 		return err
 	}
 	fmt.Println("ok")

@@ -9,10 +9,17 @@ import (
 )
 
 // The sample of each format version never changes: files like it are out there.
-// A field that is renamed or removed makes Load refuse it.
+// A field that is renamed or removed makes Load refuse it. All samples are of one
+// state, which is saved in the newest format.
 func TestGoldenRoundTrip(t *testing.T) {
-	sample := filepath.Join("testdata", "format-1.json")
-	st := mustLoad(t, sample)
+	for _, name := range []string{"format-1.json", "format-2.json"} {
+		t.Run(name, func(t *testing.T) { goldenRoundTrip(t, filepath.Join("testdata", name)) })
+	}
+}
+
+func goldenRoundTrip(t *testing.T, old string) {
+	sample := filepath.Join("testdata", "format-2.json")
+	st := mustLoad(t, old)
 
 	path := newPath(t)
 	s, err := Open(path, WithClock(func() time.Time { return st.UpdatedAt }))
@@ -29,13 +36,14 @@ func TestGoldenRoundTrip(t *testing.T) {
 	if got, want := mustRead(t, path), mustRead(t, sample); got != want {
 		t.Errorf("saved again it reads\n%s\nwant\n%s", got, want)
 	}
+	st.FormatVersion = FormatVersion
 	if again := mustLoad(t, path); !reflect.DeepEqual(again, st) {
 		t.Errorf("loaded again it is %+v, want %+v", again, st)
 	}
 }
 
 func TestGoldenUsesEveryField(t *testing.T) {
-	st := mustLoad(t, filepath.Join("testdata", "format-1.json"))
+	st := mustLoad(t, filepath.Join("testdata", "format-2.json"))
 	used := map[string]bool{}
 	collect(reflect.ValueOf(*st), "state", used)
 	for field, ok := range used {
@@ -70,7 +78,7 @@ func collect(v reflect.Value, path string, used map[string]bool) {
 func TestEncodeForm(t *testing.T) {
 	got, err := encode(&State{
 		Tables:         []Table{{Table: "a<b>&c", Done: []Range{{To: []Text{`"done":[{`}}, {After: []Text{"1", "2"}}}}},
-		ObjectsCreated: []Object{{Type: "done", Name: "done"}},
+		ObjectsCreated: []Object{{Type: "table", Name: "a"}, {Type: "table", Name: "b"}, {Type: "view", Name: "a"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,10 +86,9 @@ func TestEncodeForm(t *testing.T) {
 	for _, want := range []string{
 		"{\n  \"format_version\": 0,\n",
 		"\n  \"sources\": [],\n",
-		"\n      \"table\": \"a<b>&c\",\n",
-		"\n      \"done\": [{\"after\":[],\"to\":[\"\\\"done\\\":[{\"]},{\"after\":[\"1\",\"2\"],\"to\":[]}],\n      \"structures\": []\n    }\n",
-		"\n      \"type\": \"done\",\n",
-		"\n      \"name\": \"done\"\n",
+		"\n    {\"database\":\"\",\"table\":\"a<b>&c\",",
+		",\"done\":[{\"after\":[],\"to\":[\"\\\"done\\\":[{\"]},{\"after\":[\"1\",\"2\"],\"to\":[]}],\"structures\":[]}\n  ],\n",
+		"\n    {\"type\":\"table\",\"database\":\"\",\"names\":[\"a\",\"b\"]},\n    {\"type\":\"view\",\"database\":\"\",\"name\":\"a\"}\n  ]\n",
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("%q is not in\n%s", want, got)
@@ -108,7 +115,7 @@ func TestNew(t *testing.T) {
 	if len(a.MigrationID) != 32 || len(a.RunID) != 16 || strings.Trim(a.MigrationID+a.RunID, "0123456789abcdef") != "" {
 		t.Errorf("ids are %q and %q", a.MigrationID, a.RunID)
 	}
-	if a.Phase != PhaseSchema || a.FormatVersion != 1 || a.CopydbVersion != "1.2.3" || !a.CreatedAt.Equal(testTime) {
+	if a.Phase != PhaseSchema || a.FormatVersion != FormatVersion || a.CopydbVersion != "1.2.3" || !a.CreatedAt.Equal(testTime) {
 		t.Errorf("new state is %+v", a)
 	}
 }

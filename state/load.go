@@ -101,13 +101,17 @@ func decode(data []byte) (*State, *FileError) {
 	if fail := checkFormat(data); fail != nil {
 		return nil, fail
 	}
-	s := new(State)
+	var c content
 	dec := json.NewDecoder(bytes.NewReader(data))
 	// A field that this program does not know would be lost by the next Save;
 	// whoever adds one raises the format version.
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(s); err != nil {
+	if err := dec.Decode(&c); err != nil {
 		return nil, contentError(err)
+	}
+	s, err := c.state()
+	if err != nil {
+		return nil, &FileError{Kind: ErrInconsistent, Detail: "contradicts itself: " + err.Error(), Err: err}
 	}
 	for _, err := range []error{s.checkLists(), s.check()} {
 		if err != nil {
@@ -185,7 +189,7 @@ func contentError(err error) *FileError {
 	if errors.As(err, &wrongType) {
 		value, _, _ := strings.Cut(wrongType.Value, " ")
 		return &FileError{Kind: ErrType, Err: err, Detail: fmt.Sprintf(
-			"has a value of the wrong type (%s) in %s at byte %d", value, wrongType.Field, wrongType.Offset)}
+			"has a value of the wrong type (%s) in %s at byte %d", value, strings.TrimPrefix(wrongType.Field, "State."), wrongType.Offset)}
 	}
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return &FileError{Kind: ErrUnknownField, Err: err, Detail: fmt.Sprintf(

@@ -7,7 +7,7 @@ import (
 
 // FormatVersion is the version of the state file that this program writes. A
 // newer one is refused, an older one is read for ever.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // Position is a place in the binary log of one source. File and Pos name the
 // end of an event in a log file; GTIDSet is the set of transactions executed up
