@@ -134,7 +134,12 @@ func (r *run) progressNow() ProgressRecord {
 			rec.TablesDone++
 		}
 	}
+	c := r.copying
 	r.mu.Unlock()
-	r.meter.sample(&rec)
+	var left amount
+	if c != nil && rec.Phase == state.PhaseSnapshot {
+		left = c.left()
+	}
+	r.meter.sample(&rec, left)
 	return rec
 }

@@ -12,7 +12,6 @@ import (
 type meter struct {
 	mu           sync.Mutex
 	rows, bytes  int64 // copied by this run
-	estimate     int64 // rows of the tables that are copied, the source's estimate
 	transactions int64 // applied by this run
 	applied      int64 // row changes
 	lag          time.Duration
@@ -60,13 +59,6 @@ func (m *meter) copied(rows, bytes int64) {
 	m.rows += rows
 	m.bytes += bytes
 	m.touched++
-}
-
-// expect says how many more rows are to be copied, as estimated.
-func (m *meter) expect(rows int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.estimate = m.rows + rows
 }
 
 func (m *meter) bytesCopied() int64 {
@@ -132,11 +124,13 @@ func (m *meter) moves() state.Throughput {
 }
 
 // sample fills the figures of a report; rates are over the last half minute.
-func (m *meter) sample(rec *ProgressRecord) {
+// left is what is still to be copied, as estimated.
+func (m *meter) sample(rec *ProgressRecord, left amount) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	rec.Rows, rec.Bytes, rec.RowsTotal, rec.Transactions = m.rows+m.applied, m.bytes, m.estimate, m.transactions
+	rec.Rows, rec.Bytes, rec.Transactions = m.rows+m.applied, m.bytes, m.transactions
+	rec.RowsTotal, rec.BytesTotal = m.rows+left.rows, m.bytes+left.bytes
 	rec.LagSeconds, rec.DistanceBytes, rec.BacklogBytes, rec.ETASeconds = -1, m.distance, m.backlog, -1
 	if m.lagKnown {
 		rec.LagSeconds = m.lag.Seconds()
@@ -149,12 +143,10 @@ func (m *meter) sample(rec *ProgressRecord) {
 	if d := now.Sub(first.at).Seconds(); d > 0 {
 		rec.RowsPerSecond = float64(rec.Rows-first.rows) / d
 		rec.BytesPerSecond = float64(rec.Bytes-first.bytes) / d
+		rec.ETASeconds = eta(left, amount{rec.Rows - first.rows, rec.Bytes - first.bytes}, now.Sub(first.at))
 	}
 	if left, ok := m.forecast.left(); ok && rec.Phase == state.PhaseCatchUp {
 		rec.ETASeconds = left.Seconds()
-	}
-	if left := m.estimate - m.rows; rec.Phase == state.PhaseSnapshot && left > 0 && rec.RowsPerSecond > 0 {
-		rec.ETASeconds = float64(left) / rec.RowsPerSecond
 	}
 }
 

@@ -42,6 +42,7 @@ type ProgressRecord struct {
 	Rows           int64       `json:"rows"`
 	RowsTotal      int64       `json:"rows_total_estimate"`
 	Bytes          int64       `json:"bytes"`
+	BytesTotal     int64       `json:"bytes_total_estimate"`
 	RowsPerSecond  float64     `json:"rows_per_second"`
 	BytesPerSecond float64     `json:"bytes_per_second"`
 	ETASeconds     float64     `json:"eta_seconds"`

@@ -40,6 +40,7 @@ type run struct {
 	st       *state.State
 	dirty    bool
 	tables   map[table.Name]*tableRun
+	copying  *copier            // in the phase snapshot, else of earlier
 	restarts map[table.Name]int // in this call
 	meter    meter
 	doomed   []string // spill files to remove once a state is saved that does not need them

@@ -36,7 +36,11 @@ func (r *run) copyTables(ctx context.Context) error {
 	}
 	writes, cancel := r.outlive(ctx)
 	defer cancel()
-	if err := newCopier(writes, r).run(ctx); err != nil {
+	c := newCopier(writes, r)
+	r.mu.Lock()
+	r.copying = c
+	r.mu.Unlock()
+	if err := c.run(ctx); err != nil {
 		return err
 	}
 	if err := r.noteConsistent(ctx); err != nil {
@@ -55,7 +59,6 @@ func (r *run) uncopied() []*table.Table {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []*table.Table
-	var rows int64
 	for n, tr := range r.tables {
 		t := &r.st.Tables[tr.index]
 		if t.Status == state.TableCopied || t.Status == state.TableIndexed {
@@ -63,11 +66,9 @@ func (r *run) uncopied() []*table.Table {
 		}
 		if e := estimates[n]; e != nil {
 			tr.structure.Rows, tr.structure.Bytes = e.Rows, e.Bytes
-			rows += max(e.Rows-t.Rows, 0)
 		}
 		out = append(out, tr.structure)
 	}
-	r.meter.expect(rows)
 	return bySize(out)
 }
 

@@ -16,7 +16,7 @@ import (
 func liveLines(rec copydb.ProgressRecord, columns int) []string {
 	lines := []string{fmt.Sprintf("%s   tables %d/%d   elapsed %s", rec.Phase, rec.TablesDone, rec.TablesTotal, span(rec.Elapsed))}
 	if rec.Phase == state.PhaseSnapshot && rec.RowsTotal > 0 {
-		lines = append(lines, bar(rec.Rows, rec.RowsTotal, columns))
+		lines = append(lines, bar(rec.Bytes, rec.BytesTotal, columns))
 	}
 	rows := "rows   " + count(rec.Rows)
 	if rec.Phase == state.PhaseSnapshot && rec.RowsTotal > 0 {

@@ -163,7 +163,7 @@ func TestStopPointLine(t *testing.T) {
 }
 
 func TestLiveLines(t *testing.T) {
-	rec := copydb.ProgressRecord{Phase: state.PhaseSnapshot, TablesDone: 3, TablesTotal: 8, Rows: 500, RowsTotal: 1000, Transactions: 2,
+	rec := copydb.ProgressRecord{Phase: state.PhaseSnapshot, TablesDone: 3, TablesTotal: 8, Rows: 5, RowsTotal: 10, Bytes: 500, BytesTotal: 1000, Transactions: 2,
 		ETASeconds: 80, LagSeconds: 1, DistanceBytes: 5, ThrottleReason: "r", Elapsed: 62}
 	lines := liveLines(rec, 60)
 	if len(lines) > 6 || !strings.Contains(lines[1], "50% [====") || !strings.HasSuffix(lines[1], "]") {
@@ -174,11 +174,11 @@ func TestLiveLines(t *testing.T) {
 			t.Errorf("%d columns: %q", n, l)
 		}
 	}
-	rec.Rows = 5000 // more than the estimate
+	rec.Bytes = 5000 // more than the estimate
 	if l := liveLines(rec, 60)[1]; !strings.Contains(l, "99%") {
 		t.Errorf("%q", l)
 	}
-	rec.Rows = 0
+	rec.Bytes = 0
 	if l := liveLines(rec, 60)[1]; !strings.Contains(l, "0% [") {
 		t.Errorf("%q", l)
 	}

@@ -52,7 +52,7 @@ func createSequence(t *testing.T, srv *servers.Server, database string, rows int
 		INSERT INTO %[1]s.t VALUES (1, 1)`, database))
 	for have := 1; have < rows; {
 		more := min(have, rows-have, 500_000)
-		testdb.Exec(t, srv, fmt.Sprintf("INSERT INTO %s.t SELECT id + %d, n * 7 %% 1000003 FROM %[1]s.t WHERE id <= %d", database, have, more))
+		testdb.Exec(t, srv, fmt.Sprintf("INSERT INTO %s.t SELECT id + %d, n * 7 %% 1000003 FROM %[1]s.t WHERE id <= %[3]d", database, have, more))
 		have += more
 	}
 	testdb.Exec(t, srv, fmt.Sprintf("ANALYZE TABLE %s.t", database))
