@@ -12,7 +12,7 @@ func TestChangesAndBoundaries(t *testing.T) {
 			"BEGIN", "DELETE FROM a.t WHERE id=2", "INSERT INTO a.t VALUES (3,'')", "COMMIT")
 		end := src.here(t)
 		all := read(t, src.config(start, src.tables(t, "a")), end)
-		wantChanges(t, all, "insert t()(1,'x')", "insert t()(2,NULL)", "update t(1,'x')(1,'y')", "delete t(2,NULL)()", "insert t()(3,'')")
+		wantChanges(t, all, "insert t()(1,'x')", "insert t()(2,NULL)", "update t(1,)(1,'y')", "delete t(2,)()", "insert t()(3,'')")
 		last := all[len(all)-1].EndPosition()
 		if last != end {
 			t.Errorf("ends at %+v, the log at %+v", last, end)

@@ -83,11 +83,13 @@ func watchState(t *testing.T, m *harness.Migration, p *harness.Process) func() i
 	size := make(chan int64)
 	go func() {
 		var most int64
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
 		for p.Running() {
 			if info, err := os.Stat(m.StatePath); err == nil {
 				most = max(most, info.Size())
 			}
-			time.Sleep(20 * time.Millisecond)
+			<-tick.C
 		}
 		size <- most
 	}()
