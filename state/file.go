@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,7 +30,8 @@ type tableLine struct {
 	Bytes     int64       `json:"bytes"`
 	Class     TableClass  `json:"class,omitempty"`
 	Component int         `json:"component,omitempty"`
-	// At are the numbers of start, first_chunk and last_chunk; -1 is none.
+	// At are the numbers of start, first_chunk and last_chunk; -1 is none. Left
+	// out, they are those of the table before, or none.
 	At         []int       `json:"at,omitempty"`
 	Start      *Position   `json:"start,omitempty"`       // format 1
 	FirstChunk *Position   `json:"first_chunk,omitempty"` // format 1
@@ -90,6 +92,9 @@ type objects struct {
 	Database Text   `json:"database"`
 	Name     Text   `json:"name,omitempty"`
 	Names    []Text `json:"names,omitempty"` // in place of Name, where there are more
+	// AllTables stands for the names of all tables of the database that the state
+	// has, in their order.
+	AllTables bool `json:"all_tables,omitempty"`
 }
 
 // toContent returns s as a file has it.
@@ -108,8 +113,14 @@ func toContent(s *State) content {
 		}
 		return n
 	}
+	before := []int{-1, -1, -1}
 	for i := range s.Tables {
-		c.Tables[i] = s.Tables[i].line(number)
+		l := s.Tables[i].line(number)
+		at := l.At
+		if slices.Equal(at, before) {
+			l.At = nil
+		}
+		c.Tables[i], before = l, at
 	}
 	for _, o := range s.ObjectsCreated {
 		if n := len(c.ObjectsCreated); n > 0 && c.ObjectsCreated[n-1].Type == o.Type && c.ObjectsCreated[n-1].Database == o.Database {
@@ -118,7 +129,24 @@ func toContent(s *State) content {
 		}
 		c.ObjectsCreated = append(c.ObjectsCreated, objects{Type: o.Type, Database: o.Database, Name: o.Name})
 	}
+	for i := range c.ObjectsCreated {
+		o := &c.ObjectsCreated[i]
+		if len(o.Names) > 0 && slices.Equal(o.Names, c.names(o.Database)) {
+			o.Names, o.AllTables = nil, true
+		}
+	}
 	return c
+}
+
+// names are those of a database's tables.
+func (c *content) names(database Text) []Text {
+	var out []Text
+	for i := range c.Tables {
+		if c.Tables[i].Database == database {
+			out = append(out, c.Tables[i].Table)
+		}
+	}
+	return out
 }
 
 func (o *objects) add(name Text) {
@@ -138,9 +166,7 @@ func (t *Table) line(number func(*Position) int) tableLine {
 	if start.IsZero() {
 		start = nil
 	}
-	if start != nil || t.FirstChunk != nil || t.LastChunk != nil {
-		l.At = []int{number(start), number(t.FirstChunk), number(t.LastChunk)}
-	}
+	l.At = []int{number(start), number(t.FirstChunk), number(t.LastChunk)}
 	for i, since := range t.Structures {
 		l.Structures[i].Digest = since.Digest
 		if since.From != t.Start {
@@ -157,7 +183,12 @@ func (c *content) state() (*State, error) {
 	if c.Tables != nil {
 		s.Tables = make([]Table, len(c.Tables))
 	}
+	var before []int
 	for i := range c.Tables {
+		if c.Tables[i].At == nil {
+			c.Tables[i].At = before
+		}
+		before = c.Tables[i].At
 		if err := c.table(&c.Tables[i], &s.Tables[i]); err != nil {
 			return nil, fmt.Errorf("table %q.%q: %w", c.Tables[i].Database, c.Tables[i].Table, err)
 		}
@@ -167,7 +198,10 @@ func (c *content) state() (*State, error) {
 	}
 	for _, o := range c.ObjectsCreated {
 		names := o.Names
-		if len(names) == 0 {
+		switch {
+		case o.AllTables:
+			names = c.names(o.Database)
+		case len(names) == 0:
 			names = []Text{o.Name}
 		}
 		for _, n := range names {
