@@ -28,11 +28,17 @@ func eta(left, moved amount, since time.Duration) float64 {
 func (c *copier) left() amount {
 	c.mu.Lock()
 	rest := map[*copying]int64{}
-	for _, p := range c.todo {
+	add := func(p *piece) {
 		rest[p.table] += p.segment.Rest()
+		for _, t := range p.table.with {
+			rest[t] = 0
+		}
+	}
+	for _, p := range c.todo {
+		add(p)
 	}
 	for p := range c.active {
-		rest[p.table] += p.segment.Rest()
+		add(p)
 	}
 	c.mu.Unlock()
 	c.r.mu.Lock()
