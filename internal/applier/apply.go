@@ -319,6 +319,14 @@ func (s *statement) exec(ctx context.Context, on *mysqlconn.Session) (err error)
 	if s.verb == upsert && mysqlconn.IsDuplicateKey(err) {
 		res, err = on.ExecBytes(ctx, s.replaceText())
 	}
+	if s.verb == upsert && mysqlconn.IsDuplicateKey(err) && len(s.writer.hashed) > 0 {
+		for _, q := range s.evictions() {
+			if _, err := on.ExecBytes(ctx, q); err != nil {
+				return err
+			}
+		}
+		res, err = on.ExecBytes(ctx, s.replaceText())
+	}
 	if err != nil {
 		return err
 	}

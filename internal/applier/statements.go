@@ -119,6 +119,25 @@ func (s *statement) replaceText() []byte {
 	return s.appendTuples(append(make([]byte, packetRoom, packetRoom+s.size+1024), s.writer.replace...))
 }
 
+// evictions are the statements that make room for the rows where REPLACE has not
+// (1062): MariaDB's does not remove what meets a row under a long unique key,
+// which is kept through a hash, when it also meets one under another key. What
+// they delete is in the way, and so stale, or is written again with the rows.
+func (s *statement) evictions() [][]byte {
+	var out [][]byte
+	for _, columns := range s.writer.hashed {
+		q := append(make([]byte, packetRoom), s.writer.delete...)
+		empty := len(q)
+		for _, r := range s.rows {
+			q = s.writer.appendMeets(q, columns, r.change.After, len(q) > empty)
+		}
+		if len(q) > empty {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
 func (s *statement) appendTuples(dst []byte) []byte {
 	for i, r := range s.rows {
 		if i > 0 {

@@ -23,12 +23,13 @@ type writer struct {
 	inKey         []bool   // for columns: part of a unique key
 	keyed         bool     // one that has no other columns
 	enums         []int
-	insert        string // INSERT INTO t (…) VALUES
-	replace       string // REPLACE INTO t (…) VALUES
-	onDuplicate   string // AS n ON DUPLICATE KEY UPDATE …
-	delete        string // DELETE FROM t WHERE
-	update        string // UPDATE t SET
-	deleteChecked string // the same two with foreign_key_checks on
+	hashed        [][]int // of the source: the columns of each long unique key of the target
+	insert        string  // INSERT INTO t (…) VALUES
+	replace       string  // REPLACE INTO t (…) VALUES
+	onDuplicate   string  // AS n ON DUPLICATE KEY UPDATE …
+	delete        string  // DELETE FROM t WHERE
+	update        string  // UPDATE t SET
+	deleteChecked string  // the same two with foreign_key_checks on
 	updateChecked string
 }
 
@@ -86,6 +87,11 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 	} else if w.exact = true; !w.transactional {
 		return nil, fmt.Errorf("write rows of %s: it has no usable key, and the target's engine %s does not roll back", src, dst.Engine)
 	}
+	for i := range dst.Keys {
+		if k := &dst.Keys[i]; k.Hash && dst.Engine == "InnoDB" {
+			w.hashed = append(w.hashed, w.places(k))
+		}
+	}
 	w.names, w.keyed = names, w.keyed && !lacking
 	list := " INTO " + dst.Quoted() + " (" + strings.Join(names, ", ") + ") VALUES "
 	w.insert, w.replace = "INSERT"+list, "REPLACE"+list
@@ -97,6 +103,15 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 	w.update = "UPDATE " + dst.Quoted() + " SET "
 	w.deleteChecked, w.updateChecked = withChecks(v, w.delete), withChecks(v, w.update)
 	return w, nil
+}
+
+// places finds the columns of a key of the target in the source's structure.
+func (w *writer) places(k *table.Key) []int {
+	var out []int
+	for _, kc := range k.Columns {
+		out = append(out, slices.IndexFunc(w.source.Columns, func(c table.Column) bool { return strings.EqualFold(c.Name, kc.Name) }))
+	}
+	return out
 }
 
 // withChecks turns foreign_key_checks on for one statement.
@@ -151,6 +166,31 @@ func (w *writer) appendDelete(dst []byte, rows []netRow) []byte {
 		dst = w.appendMatch(dst, r.change.Before)
 	}
 	return dst
+}
+
+// appendMeets appends the condition that finds the row which holds a row's
+// values under a unique key; nothing where one of them is NULL.
+func (w *writer) appendMeets(dst []byte, columns []int, r Row, more bool) []byte {
+	if slices.ContainsFunc(columns, func(i int) bool { return r[i] == nil || string(r[i]) == "NULL" }) {
+		return dst
+	}
+	if more {
+		dst = append(dst, " OR "...)
+	}
+	for n, i := range columns {
+		sep := " AND "
+		if n == 0 {
+			sep = "("
+		}
+		c := &w.source.Columns[i]
+		dst = append(append(append(dst, sep...), table.Quote(c.Name)...), '=')
+		if c.Kind == table.Text { // as the column compares, whatever the session's character set is
+			dst = fmt.Appendf(dst, "CONVERT(%s USING %s) COLLATE %s", r[i], c.Charset, c.Collation)
+			continue
+		}
+		dst = append(dst, r[i]...)
+	}
+	return append(dst, ')')
 }
 
 // appendMatch appends the condition that finds the row by its key.

@@ -11,6 +11,7 @@ import (
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/state"
+	"github.com/copydb/copydb/test/servers"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -184,5 +185,31 @@ func (b *bench) requireRows(t *testing.T, tab *table.Table, n int) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Fatalf("%s: %s", tab, d)
+	}
+}
+
+// MariaDB's REPLACE does not remove a row that a new one meets under a long
+// unique key, where it meets another one under the primary key.
+func TestB3_03_LongUniqueKeys(t *testing.T) {
+	for _, kind := range []servers.Kind{servers.MariaDB1011, servers.MariaDB118} {
+		t.Run(string(kind), func(t *testing.T) {
+			b := newBench(t, kind)
+			testdb.Load(t, b.server, `CREATE DATABASE h; USE h;
+				CREATE TABLE u (id INT PRIMARY KEY, b BLOB, s TEXT CHARACTER SET latin1 COLLATE latin1_swedish_ci, x INT, UNIQUE KEY (b), UNIQUE KEY (s), UNIQUE KEY (x));
+				INSERT INTO u VALUES (1,'a','a',1),(2,'b','b',2),(3,'c','c',3),(4,NULL,NULL,NULL);`)
+			u := b.load(t, table.Name{Database: "h", Table: "u"})
+			a := NewApplier(b.cfg, state.Position{})
+			defer a.Close()
+			put := func(id, blob, text, x string) Change {
+				return Change{Table: u, Op: Insert, After: row(id, "_binary'"+blob+"'", "'"+text+"'", x)}
+			}
+			w := window(unit(10, put("1", "b", "C", "3"), put("2", "c", "A", "1"), put("3", "a", "B", "2"), Change{Table: u, Op: Insert, After: row("5", "NULL", "NULL", "NULL")}))
+			if _, err := a.Apply(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.rows(t, "SELECT GROUP_CONCAT(CONCAT_WS(':', id, b, s, x) ORDER BY id) FROM h.u"); got != "1:b:C:3,2:c:A:1,3:a:B:2,4,5" {
+				t.Errorf("rows %s", got)
+			}
+		})
 	}
 }
