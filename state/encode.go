@@ -55,7 +55,6 @@ func appendRanges(dst []byte, ranges []Range) ([]byte, error) {
 // each line, a newline at the end.
 func encode(s *State) ([]byte, error) {
 	full := s.withoutNil()
-	c := toContent(&full)
 	head := struct {
 		*State
 		Tables         *int `json:"tables,omitempty"`
@@ -70,15 +69,44 @@ func encode(s *State) ([]byte, error) {
 	}
 	buf.Truncate(buf.Len() - len("\n}\n"))
 	enc.SetIndent("", "")
-	for _, err := range []error{
-		appendLines(&buf, enc, "positions", c.Positions), appendLines(&buf, enc, "tables", c.Tables),
-		appendLines(&buf, enc, "objects_created", c.ObjectsCreated),
-	} {
-		if err != nil {
-			return nil, fmt.Errorf("encode state: %w", err)
-		}
+	lists := appendShared
+	if s.FormatVersion == plainFormat {
+		lists = appendPlain
+	}
+	if err := lists(&buf, enc, &full); err != nil {
+		return nil, fmt.Errorf("encode state: %w", err)
 	}
 	return append(buf.Bytes(), "\n}\n"...), nil
+}
+
+// plainTable is a Table as the type has it.
+type plainTable struct {
+	*Table
+	Done ranges `json:"done"`
+}
+
+// appendPlain appends the lists of a state as the types have them.
+func appendPlain(buf *bytes.Buffer, enc *json.Encoder, s *State) error {
+	tables := make([]plainTable, len(s.Tables))
+	for i := range s.Tables {
+		tables[i] = plainTable{&s.Tables[i], s.Tables[i].Done}
+	}
+	if err := appendLines(buf, enc, "tables", tables); err != nil {
+		return err
+	}
+	return appendLines(buf, enc, "objects_created", s.ObjectsCreated)
+}
+
+// appendShared appends them with what many items share written once.
+func appendShared(buf *bytes.Buffer, enc *json.Encoder, s *State) error {
+	c := toContent(s)
+	if err := appendLines(buf, enc, "positions", c.Positions); err != nil {
+		return err
+	}
+	if err := appendLines(buf, enc, "tables", c.Tables); err != nil {
+		return err
+	}
+	return appendLines(buf, enc, "objects_created", c.ObjectsCreated)
 }
 
 // appendLines appends a field that is a list with an item on each line.

@@ -11,8 +11,24 @@ import (
 	"strings"
 )
 
-// content is a State as a file has it. With thousands of tables, what many of
-// them share is written once.
+// plainFormat is the version of files that have each table whole, as the types
+// do: what people and scripts read. Beyond plainTables tables the file would
+// grow too large to be saved every few seconds, so what many of them share is
+// written once there, which is format 2.
+const (
+	plainFormat = 1
+	plainTables = 500
+)
+
+// formatFor is the format that a state is saved in.
+func formatFor(s *State) int {
+	if len(s.Tables) <= plainTables && len(s.ObjectsCreated) <= 2*plainTables {
+		return plainFormat
+	}
+	return FormatVersion
+}
+
+// content is a State as files of both formats have it.
 type content struct {
 	State
 	// Positions are those that the tables name by their number.

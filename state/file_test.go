@@ -30,6 +30,7 @@ func TestManyTablesAreSmall(t *testing.T) {
 		st.ObjectsCreated = append(st.ObjectsCreated, Object{Type: "table", Database: "many", Name: n})
 	}
 	st.ObjectsCreated = append(st.ObjectsCreated, Object{Type: "database", Database: "many", Name: "many"})
+	st.FormatVersion = formatFor(st)
 	data, err := encode(st)
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func (s *Store) Save(st *State) error {
 		return ErrClosed
 	}
 	out := *st
-	out.FormatVersion = FormatVersion
+	out.FormatVersion = formatFor(&out)
 	out.UpdatedAt = s.now().UTC()
 	if err := s.prepare(&out); err != nil {
 		return s.notSaved(err)

@@ -40,7 +40,7 @@ func TestSaveKeepsStateBefore(t *testing.T) {
 	if st.FormatVersion != 0 {
 		t.Error("Save changed its argument")
 	}
-	if got := mustLoad(t, path); !got.UpdatedAt.Equal(testTime) || got.FormatVersion != FormatVersion {
+	if got := mustLoad(t, path); !got.UpdatedAt.Equal(testTime) || got.FormatVersion != plainFormat {
 		t.Errorf("saved at %s in format %d", got.UpdatedAt, got.FormatVersion)
 	}
 	mustSave(t, s, withRows(2))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// FormatVersion is the version of the state file that this program writes. A
+// FormatVersion is the newest version of the state file that this program writes. A
 // newer one is refused, an older one is read for ever.
 const FormatVersion = 2
 
