@@ -179,6 +179,9 @@ func (r *reader) singles(e *replication.RowsEvent, l *layout, at string) error {
 			return err
 		}
 		e.Rows[i] = nil
+		if l.isHistory(row) {
+			continue
+		}
 		c := applier.Change{Table: l.Structure, Op: op, After: row, Cascades: cascades, MayBeGone: op == applier.Delete && l.Structure.Component != 0 && (was || cascades && i > 0), At: at}
 		if op == applier.Delete {
 			c.Before, c.After = row, nil
@@ -201,13 +204,31 @@ func (r *reader) updates(e *replication.RowsEvent, l *layout, at string) error {
 			return err
 		}
 		e.Rows[i+1] = nil
-		cascades, err := r.cascades(l, e, l.movesKey(before, after))
-		if err != nil {
+		if l.isHistory(before) {
+			if !l.isHistory(after) {
+				return r.stop(l.name, "", "an update that makes a row of the history a current one", "")
+			}
+			continue
+		}
+		c := applier.Change{Table: l.Structure, Op: applier.Update, Before: before, After: after, At: at}
+		rule := l.movesKey(before, after)
+		if l.isHistory(after) {
+			c.Op, c.After, rule = applier.Delete, nil, l.CascadesDelete
+		}
+		if c.Cascades, err = r.cascades(l, e, rule); err != nil {
 			return err
 		}
-		r.group.take(applier.Change{Table: l.Structure, Op: applier.Update, Before: before, After: after, Cascades: cascades, At: at})
+		r.group.take(c)
 	}
 	return nil
+}
+
+// isHistory reports whether a row of a system-versioned table is a former one.
+// Of those only the current rows are copied and followed. A DELETE is logged as
+// an update that ends the row, an UPDATE as one that leaves it current and the
+// insert of what it was.
+func (tr *tracked) isHistory(row applier.Row) bool {
+	return tr.rowEnd >= 0 && !table.IsCurrent(row[tr.rowEnd])
 }
 
 func (tr *tracked) movesKey(before, after applier.Row) bool {
@@ -220,8 +241,10 @@ func (tr *tracked) movesKey(before, after applier.Row) bool {
 }
 
 // needed reports whether a column's value is: that of a generated one only to
-// find rows by.
-func (l *layout) needed(i int) bool { return !l.Structure.Columns[i].Generated || l.finds[i] }
+// find rows by, and to tell current ones.
+func (l *layout) needed(i int) bool {
+	return !l.Structure.Columns[i].Generated || l.finds[i] || i == l.rowEnd
+}
 
 // neededBefore is needed for a before image: of a table with a usable key, rows
 // are found by that.

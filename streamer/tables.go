@@ -26,6 +26,7 @@ type tracked struct {
 	finds   []bool // by column: part of the key that rows are found by
 	before  []bool // by column: looked at in before images
 	cascade []bool // by column: a foreign key with a cascading ON UPDATE points at it
+	rowEnd  int    // see table.Table.RowEnd
 	layout  *layout
 }
 
@@ -51,6 +52,7 @@ func newTables(cfg *Config) (*tables, error) {
 
 func (tr *tracked) markColumns() {
 	columns := tr.Structure.Columns
+	tr.rowEnd = tr.Structure.RowEnd()
 	tr.inKey, tr.cascade, tr.finds = make([]bool, len(columns)), make([]bool, len(columns)), make([]bool, len(columns))
 	tr.before = make([]bool, len(columns))
 	key := tr.Structure.UsableKey()

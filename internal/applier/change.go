@@ -28,8 +28,9 @@ func (o Op) String() string {
 // Row is one image of a row: for each column of the structure, in its order,
 // the value as an SQL literal for a session with binary character set, time_zone
 // +00:00 and backslash escapes. It is nil for generated columns, unless the key
-// that rows are found by has them, and in the before image of a table with a
-// usable key for all columns that are not in it.
+// that rows are found by has them, or they tell the current rows of a versioned
+// table. It is nil also in the before image of a table with a usable key for all
+// columns that are not in it.
 type Row [][]byte
 
 // bytes is how long a list of the values is at most.

@@ -37,6 +37,10 @@ type Layout struct {
 
 // NewLayout lays out t for the method and the limits of the target.
 func NewLayout(t *table.Table, m Method, to Config) *Layout {
+	verb := "REPLACE"
+	if t.Overlaps { // MariaDB has no REPLACE for it, and LOCAL alone passes rows over
+		m, verb = Inserts, "INSERT"
+	}
 	l := &Layout{Table: t, Method: m, columns: t.Stored(), limit: insertBytes, notes: max(to.MaxNotes, 1)}
 	if to.MaxPacket > 0 {
 		l.limit = min(l.limit, int(to.MaxPacket)/2)
@@ -53,7 +57,7 @@ func NewLayout(t *table.Table, m Method, to Config) *Layout {
 		}
 	}
 	if m == Inserts {
-		l.head = "REPLACE INTO " + t.Quoted() + " (" + strings.Join(names, ", ") + ") VALUES "
+		l.head = verb + " INTO " + t.Quoted() + " (" + strings.Join(names, ", ") + ") VALUES "
 		return l
 	}
 	l.head = "LOAD DATA LOCAL INFILE 'copydb' REPLACE INTO TABLE " + t.Quoted() + " CHARACTER SET binary" +

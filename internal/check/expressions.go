@@ -46,7 +46,7 @@ type expression struct {
 func expressionsOf(t *table.Table) []expression {
 	var out []expression
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Generated {
+		if c := &t.Columns[i]; c.Generated && !c.RowTime() {
 			out = append(out, expression{what: "generated column " + c.Name, name: c.Name, text: c.Expression, unique: inUniqueKey(t, c.Name)})
 		}
 	}

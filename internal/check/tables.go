@@ -14,7 +14,7 @@ func checkKeys(_ context.Context, r *runner) error {
 	for _, t := range r.in.Facts.Tables {
 		if why := t.WhyNot(); why != "" {
 			r.fail("exact_table", t.String(), fmt.Sprintf("table %s cannot be copied yet: %s", t, why),
-				"add a primary key on the source, or exclude the table")
+				"give it a primary key, or versioning by time, on the source, or exclude the table")
 			continue
 		}
 		if why := t.WhyExact(); why != "" {
@@ -33,6 +33,13 @@ func (r *runner) exactTable(t *table.Table, why string) {
 	fix := "a primary key on the source would make its copy and its catch-up cheaper"
 	if t.Component != 0 {
 		fix = "none is needed; foreign keys with RESTRICT on the source would make its copy and its catch-up faster"
+	}
+	if t.Versioned {
+		r.warn("history", t.String(), fmt.Sprintf("table %s is system-versioned: its current rows are copied and followed; its history is not copied, and begins anew on the target", t),
+			"keep the source, or a dump of the history, if it is needed")
+	}
+	if t.Versioned || t.Overlaps {
+		fix = "none is needed"
 	}
 	rung := r.in.Facts.Rung
 	always := rung == RungFlush || rung == RungFileStart

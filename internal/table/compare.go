@@ -89,6 +89,9 @@ func (c *comparison) columns() {
 	var order []string
 	for i := range c.want.Columns {
 		w := &c.want.Columns[i]
+		if w.RowTime() && wanted[w.Name] == "" {
+			continue // comes with the versioning
+		}
 		text := c.definition(w, wanted[w.Name])
 		if h := c.have.Column(w.Name); h == nil {
 			c.add(rankColumn, "ADD COLUMN "+text+after, "column %s is missing", w.Name)
@@ -101,6 +104,9 @@ func (c *comparison) columns() {
 	var have []string
 	for i := range c.have.Columns {
 		h := &c.have.Columns[i]
+		if h.RowTime() && there[h.Name] == "" {
+			continue
+		}
 		if c.want.Column(h.Name) == nil {
 			c.add(rankDropColumn, "DROP COLUMN "+Quote(h.Name), "column %s should not be there", h.Name)
 			continue

@@ -191,6 +191,9 @@ func ShowCreate(ctx context.Context, q Queryer, n Name) (string, error) {
 
 // finish derives what the catalogue does not say by itself.
 func (t *Table) finish() {
+	if t.Versioned && t.RowEnd() < 0 { // they are in row events, not in the catalogue
+		t.Columns = append(t.Columns, rowTime("row_start", rowStart), rowTime("row_end", rowEnd))
+	}
 	slices.SortStableFunc(t.Keys, func(a, b Key) int { return keyRank(t, a) - keyRank(t, b) })
 	for _, k := range t.Keys {
 		if k.Hash && t.Engine == "InnoDB" {
@@ -205,6 +208,10 @@ func (t *Table) finish() {
 			t.Overlaps = true
 		}
 	}
+}
+
+func rowTime(name, is string) Column {
+	return Column{Name: name, Type: "timestamp", FullType: "timestamp(6)", Kind: Temporal, Generated: true, Expression: is, Invisible: true}
 }
 
 // keyRank puts the primary key first, then keys of fewer columns, numbers

@@ -48,6 +48,17 @@ type Column struct {
 	AutoInc    bool   `json:"auto_increment,omitempty"`
 }
 
+// What stands for the expression of the columns that say from when until when a
+// row of a system-versioned table holds.
+const (
+	rowStart = "ROW START"
+	rowEnd   = "ROW END"
+)
+
+// RowTime reports whether the column says from when or until when a row of a
+// system-versioned table holds.
+func (c *Column) RowTime() bool { return c.Expression == rowStart || c.Expression == rowEnd }
+
 // KeyColumn is one part of an index.
 type KeyColumn struct {
 	Name       string `json:"name"`             // "" for an expression
@@ -198,6 +209,22 @@ func Transactional(engine string) bool {
 	return false
 }
 
+// RowEnd returns the place of the column that says until when a row of a
+// system-versioned table holds, or -1.
+func (t *Table) RowEnd() int {
+	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Expression == rowEnd })
+}
+
+// IsCurrent reports whether the literal of a row's end says that the row holds:
+// the end of time, which MariaDB has moved with 11.5.
+func IsCurrent(end []byte) bool {
+	switch string(end) {
+	case "'2038-01-19 03:14:07.999999'", "'2106-02-07 06:28:15.999999'":
+		return true
+	}
+	return false
+}
+
 // UsableKey returns the key by which rows are found and chunks are cut: unique
 // over whole NOT NULL columns without FLOAT or DOUBLE, the primary key first.
 // It is nil where there is none, and for tables that must be exact whatever
@@ -270,8 +297,8 @@ func (t *Table) WhyExact() string {
 func (t *Table) WhyNot() string {
 	why := t.WhyExact()
 	switch {
-	case t.Versioned || t.Overlaps:
-		return why
+	case t.Versioned && t.Columns[t.RowEnd()].Type != "timestamp":
+		return "it is versioned by transactions, and the server logs its changes as statements"
 	case why != "" && !t.Transactional():
 		return why + ", and its engine " + t.Engine + " does not roll back"
 	}

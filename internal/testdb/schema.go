@@ -18,6 +18,7 @@ type columnInfo struct {
 	name      string
 	dataType  string // as in information_schema, lower case
 	generated bool
+	rowTime   bool // the time of a version of the row
 }
 
 func (t *table) String() string { return t.database + "." + t.name }
@@ -86,7 +87,7 @@ func tables(ctx context.Context, c *pinned, databases []string) ([]*table, error
 
 func addColumns(ctx context.Context, c *pinned, databases []string, byName map[string]*table) error {
 	rows, err := c.QueryContext(ctx, "SELECT table_schema, table_name, column_name, LOWER(data_type), COALESCE(generation_expression, '') <> '' OR extra LIKE '%GENERATED%'"+
-		" AND extra NOT LIKE '%DEFAULT_GENERATED%'"+
+		" AND extra NOT LIKE '%DEFAULT_GENERATED%', COALESCE(generation_expression, '') IN ('ROW START', 'ROW END')"+
 		" FROM information_schema.columns WHERE "+among("table_schema", databases)+" ORDER BY ordinal_position")
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func addColumns(ctx context.Context, c *pinned, databases []string, byName map[s
 	for rows.Next() {
 		var database, name string
 		var col columnInfo
-		if err := rows.Scan(&database, &name, &col.name, &col.dataType, &col.generated); err != nil {
+		if err := rows.Scan(&database, &name, &col.name, &col.dataType, &col.generated, &col.rowTime); err != nil {
 			return err
 		}
 		if t := byName[quote(database)+"."+quote(name)]; t != nil {
