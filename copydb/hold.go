@@ -240,7 +240,7 @@ func (r *run) restartVolatile(ctx context.Context, rec *progress.Record) error {
 		return nil
 	}
 	for n, tr := range r.tables {
-		if len(tr.segments) == 0 || tr.structure == nil || tr.structure.Transactional() {
+		if len(tr.segments) == 0 || tr.structure == nil || table.Transactional(tr.structure.TargetEngine()) {
 			continue
 		}
 		r.log.Warn("the target was restarted; a table without transactions is copied again", "table", n.String(), "engine", tr.structure.Engine)

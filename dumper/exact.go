@@ -116,7 +116,11 @@ func (r *Reader) readWhole(ctx context.Context, job *Job, last bool, free <-chan
 		return fmt.Errorf("read %s: %w", job.Layout.Table, err)
 	}
 	if last {
-		if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
+		end := "ROLLBACK"
+		if !job.Layout.Table.Transactional() {
+			end = "UNLOCK TABLES"
+		}
+		if _, err := r.session.Exec(ctx, end); err != nil {
 			return fmt.Errorf("end the snapshot: %w", err)
 		}
 	}
@@ -144,10 +148,12 @@ func (r *Reader) openExact(ctx context.Context, jobs []*Job) (at state.Position,
 	if _, err := r.session.Exec(ctx, "SET SESSION net_write_timeout = 600"); err != nil {
 		return at, seen, err
 	}
-	switch r.d.cfg.Rung {
-	case RungMariaDB:
+	switch rung := r.d.cfg.Rung; {
+	case !jobs[0].Layout.Table.Transactional():
+		at, err = r.holdLocked(ctx, jobs)
+	case rung == RungMariaDB:
 		at, err = r.exactMariaDB(ctx, jobs)
-	case RungGTID:
+	case rung == RungGTID:
 		at, err = r.exactGTID(ctx, jobs)
 	default:
 		at, err = r.exactLocked(ctx, jobs)
@@ -292,27 +298,56 @@ func (r *Reader) exactLocked(ctx context.Context, jobs []*Job) (at state.Positio
 	return at, nil
 }
 
+// lockedWriteTimeout is for how many seconds the source waits for a reader that
+// keeps others from writing.
+const lockedWriteTimeout = 60
+
+// holdLocked locks a table that is in no snapshot, on the session that reads it:
+// writers wait until all of it is read.
+func (r *Reader) holdLocked(ctx context.Context, jobs []*Job) (at state.Position, err error) {
+	if !r.d.cfg.AllowLocks {
+		return at, fmt.Errorf("it is in no snapshot and has no usable key, so it needs LOCK TABLES … READ, and source.allow_locks is false")
+	}
+	if _, err := r.session.Exec(ctx, fmt.Sprintf("SET SESSION net_write_timeout = %d", lockedWriteTimeout)); err != nil {
+		return at, err
+	}
+	if err := lockTables(ctx, r.session, jobs); err != nil {
+		return at, err
+	}
+	if r.d.cfg.Rung != RungMariaDB {
+		return r.lockedPosition(ctx, r.session)
+	}
+	if at, err = Status(ctx, r.session, r.d.cfg.Identity.Version); err != nil {
+		return at, err
+	}
+	return withGTIDSet(ctx, r.session, at)
+}
+
 // openLocked opens the snapshot and returns its position, while locker holds the
 // tables.
 func (r *Reader) openLocked(ctx context.Context, locker *mysqlconn.Session) (at state.Position, err error) {
-	switch r.d.cfg.Rung {
-	case RungMariaDB:
+	if r.d.cfg.Rung == RungMariaDB {
 		return r.d.snapshotPosition(ctx, r.session)
-	case RungGTID:
-		row, err := locker.QueryRow(ctx, "SELECT @@global.gtid_executed")
-		if err != nil {
-			return at, fmt.Errorf("read gtid_executed: %w", err)
-		}
-		at = state.Position{GTIDSet: oneLine(row[0])}
-	default:
-		if at, err = Status(ctx, locker, r.d.cfg.Identity.Version); err != nil {
-			return at, err
-		}
+	}
+	if at, err = r.lockedPosition(ctx, locker); err != nil {
+		return at, err
 	}
 	if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
 		return at, fmt.Errorf("open a snapshot: %w", err)
 	}
 	return at, nil
+}
+
+// lockedPosition returns MySQL's position while a session holds tables.
+func (r *Reader) lockedPosition(ctx context.Context, locker *mysqlconn.Session) (state.Position, error) {
+	if r.d.cfg.Rung != RungGTID {
+		return Status(ctx, locker, r.d.cfg.Identity.Version)
+	}
+	row, err := locker.QueryRow(ctx, "SELECT @@global.gtid_executed")
+	if err != nil {
+		return state.Position{}, fmt.Errorf("read gtid_executed: %w", err)
+	}
+	return state.Position{GTIDSet: oneLine(row[0])}, nil
 }
 
 // lockTables takes the read locks, all or none, waiting at most a second at a

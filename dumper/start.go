@@ -148,6 +148,11 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 	if err != nil {
 		return p, fmt.Errorf("read the snapshot's position: %w", err)
 	}
+	return withGTIDSet(ctx, s, p)
+}
+
+// withGTIDSet adds MariaDB's GTID position to a place in the log.
+func withGTIDSet(ctx context.Context, s *mysqlconn.Session, p state.Position) (state.Position, error) {
 	row, err := s.QueryRow(ctx, fmt.Sprintf("SELECT BINLOG_GTID_POS(%s, %d)", table.AppendString(nil, []byte(p.File)), p.Pos))
 	if err != nil {
 		return p, fmt.Errorf("read the GTID position of %s: %w", p, err)

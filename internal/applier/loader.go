@@ -57,7 +57,7 @@ func (l *Loader) load(ctx context.Context, c *Chunk) error {
 		return err
 	}
 	writer := session
-	if !c.Layout.Table.Transactional() {
+	if !table.Transactional(c.Layout.Table.TargetEngine()) {
 		if writer, err = l.side.open(ctx, l.cfg); err != nil {
 			return err
 		}

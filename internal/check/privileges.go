@@ -87,19 +87,20 @@ func Grants(in *Input) (source, target []string) {
 	return source, target
 }
 
-// mayLock reports whether the copy may have to lock a table of a database for an
-// instant: on MySQL, where one has no usable key, or where its tables cannot be
-// seen yet.
+// mayLock reports whether the copy may have to lock a table of a database: one
+// without a usable key, on MariaDB only where its engine does not roll back; on
+// MySQL also where its tables cannot be seen yet.
 func (in *Input) mayLock(db string) bool {
-	if !in.AllowLocks || in.Facts.Source.Identity.Version.Flavor == mysqlconn.MariaDB {
+	if !in.AllowLocks {
 		return false
 	}
-	seen := false
+	seen := in.Facts.Source.Identity.Version.Flavor == mysqlconn.MariaDB
+	snapshots := seen // say their own position
 	for _, t := range in.Facts.Tables {
 		if t.Database != db && db != "" {
 			continue
 		}
-		if t.UsableKey() == nil {
+		if t.UsableKey() == nil && !(snapshots && t.Transactional()) {
 			return true
 		}
 		seen = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/copydb/copydb/internal/table"
 )
@@ -41,10 +42,14 @@ func (r *runner) exactTable(t *table.Table, why string) {
 	if t.Versioned || t.Overlaps {
 		fix = "none is needed"
 	}
+	if t.OtherEngine() {
+		r.lockedTable(t, why)
+		return
+	}
 	rung := r.in.Facts.Rung
 	always := rung == RungFlush || rung == RungFileStart
 	if rung != RungMariaDB { // whose snapshots say their own position
-		lacks := r.source.grantsKnown && !r.source.grants.on(t.Database, "LOCK TABLES")
+		lacks := r.lacksLock(t)
 		if lacks || !r.in.AllowLocks {
 			r.cannotLock(t, why, always, lacks)
 			return
@@ -60,15 +65,43 @@ func (r *runner) exactTable(t *table.Table, why string) {
 	r.info("exact_table", t.String(), fmt.Sprintf("table %s %s, since %s", t, how, why), fix)
 }
 
+// lockedBytes is how large a table may be that is locked while it is read.
+const lockedBytes = 256 << 20
+
+// lockedTable tells of a table that no snapshot shows and that has no usable key:
+// writers have to wait while it is read.
+func (r *runner) lockedTable(t *table.Table, why string) {
+	const way = "convert it to InnoDB or give it a primary key on the source, or exclude it"
+	lacks := r.lacksLock(t)
+	switch {
+	case lacks || !r.in.AllowLocks:
+		cause, fix := r.noLock(t, lacks)
+		r.fail("exact_lock", t.String(), fmt.Sprintf("table %s has engine %s and is in no snapshot; since %s, it needs LOCK TABLES … READ while it is read, and %s", t, t.Engine, why, cause), fix+", or "+way)
+	case t.Bytes > lockedBytes:
+		r.fail("exact_table", t.String(), fmt.Sprintf("table %s has engine %s and is in no snapshot; since %s, it would be locked while it is read, and it has %s (up to %s are)", t, t.Engine, why, mebibytes(t.Bytes), mebibytes(lockedBytes)), way)
+	default:
+		r.warn("locked_table", t.String(), fmt.Sprintf("table %s has engine %s and is in no snapshot; since %s, it is read under LOCK TABLES … READ: writers wait meanwhile (%s, about %d rows, %s). It gets ENGINE=InnoDB on the target",
+			t, t.Engine, why, mebibytes(t.Bytes), t.Rows, human(max(copyTime(t.Rows, t.Bytes), time.Second))), way)
+	}
+}
+
+func (r *runner) lacksLock(t *table.Table) bool {
+	return r.source.grantsKnown && !r.source.grants.on(t.Database, "LOCK TABLES")
+}
+
+// noLock says why a table may not be locked, and what mends it.
+func (r *runner) noLock(t *table.Table, lacks bool) (cause, fix string) {
+	if lacks {
+		return "the source account lacks LOCK TABLES", grant([]string{"LOCK TABLES"}, scopeOf(&r.in.Facts.Source, t.Database), r.source.facts.Account)
+	}
+	return "source.allow_locks is false", "set source.allow_locks to true"
+}
+
 // cannotLock tells that a table may not be locked for the instant that its exact
 // position takes. With GTIDs the lock is needed only if the source is never
 // quiet for a moment.
 func (r *runner) cannotLock(t *table.Table, why string, always, lacks bool) {
-	cause, fix := "source.allow_locks is false", "set source.allow_locks to true"
-	if lacks {
-		cause = "the source account lacks LOCK TABLES"
-		fix = grant([]string{"LOCK TABLES"}, scopeOf(&r.in.Facts.Source, t.Database), r.source.facts.Account)
-	}
+	cause, fix := r.noLock(t, lacks)
 	way := "add a primary key, "
 	if t.Component != 0 {
 		way = ""

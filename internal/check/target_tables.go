@@ -104,7 +104,7 @@ func checkEngines(ctx context.Context, r *runner) error {
 		delete(there, strings.ToLower(name))
 	}
 	for _, t := range r.in.Facts.Tables {
-		if !there[strings.ToLower(t.Engine)] {
+		if !there[strings.ToLower(t.TargetEngine())] {
 			r.fail("engine", t.String(), fmt.Sprintf("table %s has engine %s, which the target does not have", t, t.Engine),
 				"install or enable the engine on the target, convert the table on the source, or exclude it")
 		}

@@ -330,7 +330,9 @@ func clause(text string) string {
 var engineOption = regexp.MustCompile(`\) ENGINE=\w+`)
 
 func (c *comparison) options() {
-	if c.want.Engine != c.have.Engine {
+	if c.want.OtherEngine() && !c.have.Transactional() {
+		c.add(rankConstraint, "ENGINE = InnoDB", "it has engine %s, which does not roll back, and no usable key", c.have.Engine)
+	} else if c.want.Engine != c.have.Engine && !c.want.OtherEngine() {
 		c.minor("it has engine %s, the source's %s", c.have.Engine, c.want.Engine)
 	}
 	bare := func(create Create) string {

@@ -198,11 +198,45 @@ func (t *Table) Part(indexes bool) Parts {
 		return p
 	}
 	tail := c.Tail
+	if t.OtherEngine() {
+		tail = asInnoDB(tail)
+	}
 	if !strings.HasSuffix(keep[len(keep)-1], "\n") {
 		tail = "\n" + tail
 	}
 	p.Create = c.Head + strings.Join(keep, ",") + tail
 	return p
+}
+
+// begins reports whether the item is a key whose first column is the named one.
+func (it Item) begins(column string) bool {
+	key := len(it.words) > 0 && (it.words[0] == "KEY" || it.words[0] == "UNIQUE" || it.words[0] == "PRIMARY")
+	return key && strings.Contains(it.Text, "("+Quote(column))
+}
+
+var (
+	anyEngine    = regexp.MustCompile(`\bENGINE ?= ?\w+`)
+	// Options that InnoDB refuses or has no use for.
+	otherOptions = regexp.MustCompile(` (ROW_FORMAT|PAGE_CHECKSUM|TRANSACTIONAL|CHECKSUM|DELAY_KEY_WRITE|PACK_KEYS|KEY_BLOCK_SIZE)=\w+`)
+)
+
+// asInnoDB rewrites the options of a table of MyISAM or Aria.
+func asInnoDB(tail string) string {
+	var b strings.Builder
+	for len(tail) > 0 {
+		end := strings.IndexAny(tail, "'`\"")
+		if end < 0 {
+			end = len(tail)
+		}
+		b.WriteString(otherOptions.ReplaceAllString(anyEngine.ReplaceAllString(tail[:end], "ENGINE=InnoDB"), ""))
+		tail = tail[end:]
+		if tail != "" {
+			quoted := skipQuoted(tail, 0)
+			b.WriteString(tail[:quoted])
+			tail = tail[quoted:]
+		}
+	}
+	return b.String()
 }
 
 // indexesCanWait reports whether the primary key is all that the table needs

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,5 +79,22 @@ func TestChecks(t *testing.T) {
 	want := []Check{{"j", "(json_valid(`j`))"}, {"a`b", "(`j` <> ')' or (1 > 0))"}}
 	if diff := cmp.Diff(want, tab.Checks()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A table without a usable key gets InnoDB on the target where its own engine
+// does not roll back, without the options that InnoDB refuses.
+func TestOtherEngine(t *testing.T) {
+	const create = "CREATE TABLE `m` (\n  `a` int DEFAULT NULL COMMENT 'ENGINE=MyISAM'\n) ENGINE=%s AUTO_INCREMENT=5 DEFAULT CHARSET=utf8mb4%s COMMENT='it''s ENGINE=MyISAM ROW_FORMAT=FIXED'%s"
+	const parts = "\n PARTITION BY HASH (`a`)\n(PARTITION `p0` ENGINE = %s)"
+	have := fmt.Sprintf(create, "MyISAM", " PACK_KEYS=1 CHECKSUM=1 DELAY_KEY_WRITE=1 ROW_FORMAT=FIXED", fmt.Sprintf(parts, "MyISAM"))
+	want := strings.Replace(fmt.Sprintf(create, "InnoDB", "", fmt.Sprintf(parts, "InnoDB")), "ENGINE = InnoDB", "ENGINE=InnoDB", 1)
+	tab := &Table{Engine: "MyISAM", Create: state.Text(have), Columns: []Column{{Name: "a", Kind: Integer}}}
+	if got := tab.Part(true).Create; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	tab.Keys = []Key{{Name: "PRIMARY", Columns: []KeyColumn{{Name: "a"}}}}
+	if got := tab.Part(true).Create; got != have {
+		t.Errorf("with a usable key: got %s", got)
 	}
 }

@@ -209,6 +209,20 @@ func Transactional(engine string) bool {
 	return false
 }
 
+// TargetEngine returns the engine that the table gets on the target: its own, or
+// InnoDB where that does not roll back and there is no usable key. The target's
+// rows are then written together with the position, since a change that is made
+// twice would stay twice.
+func (t *Table) TargetEngine() string {
+	if !t.Transactional() && t.UsableKey() == nil {
+		return "InnoDB"
+	}
+	return t.Engine
+}
+
+// OtherEngine reports whether the target gets the table with another engine.
+func (t *Table) OtherEngine() bool { return t.TargetEngine() != t.Engine }
+
 // RowEnd returns the place of the column that says until when a row of a
 // system-versioned table holds, or -1.
 func (t *Table) RowEnd() int {
@@ -299,10 +313,25 @@ func (t *Table) WhyNot() string {
 	switch {
 	case t.Versioned && t.Columns[t.RowEnd()].Type != "timestamp":
 		return "it is versioned by transactions, and the server logs its changes as statements"
-	case why != "" && !t.Transactional():
+	case t.OtherEngine() && t.Engine != "MyISAM" && t.Engine != "Aria":
 		return why + ", and its engine " + t.Engine + " does not roll back"
+	case t.OtherEngine() && slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Hash }):
+		return why + ", its engine " + t.Engine + " does not roll back, and it has a unique key over long values"
+	case t.OtherEngine() && !t.countsInFront():
+		return why + ", its engine " + t.Engine + " does not roll back, and InnoDB, which does, cannot have its AUTO_INCREMENT column, with which no key begins"
 	}
 	return ""
+}
+
+// countsInFront reports whether a key begins with the AUTO_INCREMENT column, if
+// there is one.
+func (t *Table) countsInFront() bool {
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.AutoInc {
+			return slices.ContainsFunc(ParseCreate(string(t.Create)).Items, func(it Item) bool { return it.begins(c.Name) })
+		}
+	}
+	return true
 }
 
 // KeyNames returns the columns of k by name.
