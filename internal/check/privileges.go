@@ -100,7 +100,7 @@ func (in *Input) mayLock(db string) bool {
 		if t.Database != db && db != "" {
 			continue
 		}
-		if t.UsableKey() == nil && !(snapshots && t.Transactional()) {
+		if t.UsableKey() == nil && (!snapshots || !t.Transactional()) {
 			return true
 		}
 		seen = true

@@ -215,7 +215,7 @@ func (it Item) begins(column string) bool {
 }
 
 var (
-	anyEngine    = regexp.MustCompile(`\bENGINE ?= ?\w+`)
+	anyEngine = regexp.MustCompile(`\bENGINE ?= ?\w+`)
 	// Options that InnoDB refuses or has no use for.
 	otherOptions = regexp.MustCompile(` (ROW_FORMAT|PAGE_CHECKSUM|TRANSACTIONAL|CHECKSUM|DELAY_KEY_WRITE|PACK_KEYS|KEY_BLOCK_SIZE)=\w+`)
 )
