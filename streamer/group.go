@@ -46,7 +46,6 @@ type group struct {
 	committedAt time.Time
 	changes     []applier.Change
 	bytes       int64
-	memory      arena
 	handed      int          // changes that were handed over in parts
 	undoable    bool         // some of them would be undone by a rollback
 	spill       *spill       // changes behind those, before the ones in memory; nil where there are none
@@ -216,7 +215,7 @@ func (r *reader) handOver() error {
 	tx := &Transaction{Start: r.at, GTID: g.gtid, CommittedAt: g.committedAt, Changes: g.changes, Bytes: g.bytes,
 		Partial: true, Streamed: r.here()}
 	g.handed += len(g.changes)
-	g.changes, g.bytes, g.memory = nil, 0, arena{}
+	g.changes, g.bytes = nil, 0
 	return r.pass(tx)
 }
 
@@ -235,7 +234,7 @@ func (r *reader) spillOut() error {
 			return err
 		}
 	}
-	g.changes, g.bytes, g.memory = nil, 0, arena{}
+	g.changes, g.bytes = nil, 0
 	return nil
 }
 

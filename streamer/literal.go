@@ -10,8 +10,8 @@ import (
 	"github.com/copydb/copydb/internal/table"
 )
 
-// arena holds the literals of a part in few pieces of memory. It is never
-// emptied: rows keep what they point at alive.
+// arena holds literals in few pieces of memory. It is never emptied: rows keep
+// what they point at alive.
 type arena struct {
 	buf  []byte
 	rows [][]byte

@@ -30,6 +30,7 @@ type reader struct {
 
 	trailer int // length of the checksum behind each event
 	group   *group
+	memory  arena // of the changes of all groups: most are much smaller than a piece of it
 	raw     map[*replication.RowsEvent]rawRows
 	ignored map[table.Name]bool // sequences made while we read
 

@@ -254,7 +254,7 @@ func (l *layout) neededBefore(i int) bool {
 
 // row renders the wanted columns of one image, in the order of the structure.
 func (r *reader) row(l *layout, values []any, wanted func(column int) bool) (applier.Row, error) {
-	m := &r.group.memory
+	m := &r.memory
 	row := m.row(len(l.Structure.Columns))
 	for i := range l.Structure.Columns {
 		c := &l.Structure.Columns[i]
