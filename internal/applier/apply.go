@@ -333,5 +333,10 @@ func (s *statement) exec(ctx context.Context, on *mysqlconn.Session) (err error)
 	if err := s.hit(res); err != nil {
 		return err
 	}
+	if s.passedOver(res) {
+		if res, err = s.anew(ctx, on); err != nil {
+			return err
+		}
+	}
 	return checkWarnings(ctx, on, s.writer.source, int(res.Warnings), zeros)
 }

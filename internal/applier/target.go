@@ -23,6 +23,7 @@ type writer struct {
 	inKey         []bool   // for columns: part of a unique key
 	keyed         bool     // one that has no other columns
 	enums         []int
+	documents     bool    // it has columns of MySQL's JSON
 	hashed        [][]int // of the source: the columns of each long unique key of the target
 	insert        string  // INSERT INTO t (…) VALUES
 	replace       string  // REPLACE INTO t (…) VALUES
@@ -51,7 +52,7 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 		return nil, fmt.Errorf("read the target's structure of %s: %w", src, err)
 	}
 	dst := found[0]
-	w := &writer{source: src, transactional: dst.Transactional()}
+	w := &writer{source: src, transactional: dst.Transactional(), documents: hasDocuments(src)}
 	var names, updates []string
 	lacking := false // the unique key has a column that is not written
 	for i := range src.Columns {
