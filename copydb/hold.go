@@ -85,7 +85,7 @@ func (r *run) mayTake(ctx context.Context, there bool) error {
 			return err
 		}
 		if known = rec != nil; known {
-			if err := r.endRun(ctx, rec.RunID); err != nil {
+			if err := r.endHolder(ctx, rec); err != nil {
 				return err
 			}
 			// Before anything is written: a state that cannot be gone on from is

@@ -269,15 +269,21 @@ func (r *run) endDead(ctx context.Context) {
 	}
 }
 
-// endRun ends the sessions of another run on both servers and waits for them. A
-// run that held the migration once and finds another one's name there has been
-// replaced: it ends, and leaves the other one alone.
+// endHolder ends the sessions of the run that the target names as the one that
+// has the migration. A run that had it itself and finds another one there has
+// been replaced: it ends, and leaves the other one alone. But where the epoch is
+// a lower one, that one was before it, and the target has lost commits.
+func (r *run) endHolder(ctx context.Context, rec *progress.Record) error {
+	if r.prog != nil && rec.RunID != r.runID && !errors.Is(r.prog.Fence(rec.Epoch), progress.ErrForgotten) {
+		return progress.ErrFenced
+	}
+	return r.endRun(ctx, rec.RunID)
+}
+
+// endRun ends the sessions of another run on both servers and waits for them.
 func (r *run) endRun(ctx context.Context, runID string) error {
 	if runID == "" || runID == r.runID {
 		return nil
-	}
-	if r.prog != nil {
-		return progress.ErrFenced
 	}
 	for _, s := range []*mysqlconn.Server{r.source, r.target} {
 		n, err := s.EndRun(ctx, runID, 0)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/copydb/copydb/dumper"
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
@@ -157,5 +158,5 @@ func retriable(err error) bool {
 	if _, ok := asType[*mysqlconn.OtherServerError](err); ok {
 		return true // the next attempt judges whether the server it reaches will do
 	}
-	return mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err) || mysqlconn.IsLockConflict(err)
+	return errors.Is(err, progress.ErrForgotten) || mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err) || mysqlconn.IsLockConflict(err)
 }

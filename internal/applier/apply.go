@@ -92,7 +92,8 @@ func (a *Applier) Apply(ctx context.Context, w *Window) (int, error) {
 		return len(w.Units), nil
 	}
 	a.Close()
-	if len(w.Units) == 1 || ctx.Err() != nil || mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err) || errors.Is(err, progress.ErrFenced) {
+	if len(w.Units) == 1 || ctx.Err() != nil || mysqlconn.IsConnectionLost(err) || mysqlconn.IsReadOnly(err) ||
+		errors.Is(err, progress.ErrFenced) || errors.Is(err, progress.ErrForgotten) {
 		return 0, err
 	}
 	for i := range w.Units {

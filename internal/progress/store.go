@@ -17,6 +17,11 @@ import (
 // ErrFenced is returned when another run has taken the migration over.
 var ErrFenced = errors.New("another run has taken this migration over")
 
+// ErrForgotten is returned when the target is as it was before this run took the
+// migration: it was restarted and has lost commits, or is another copy. The run
+// may take it again.
+var ErrForgotten = errors.New("the target has lost what this run committed to it")
+
 // Store names one run's hold on a migration. Epoch is what Begin returned.
 type Store struct {
 	Migration string

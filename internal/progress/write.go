@@ -18,12 +18,29 @@ func (s *Store) FenceSQL() string {
 }
 
 // CheckFence returns ErrFenced unless row, the answer to FenceSQL, says that
-// the migration is still this run's.
+// the migration is still this run's, and ErrForgotten where the target has lost
+// what made it so.
 func (s *Store) CheckFence(row [][]byte) error {
-	if len(row) != 1 || string(row[0]) != strconv.FormatUint(s.Epoch, 10) {
+	if len(row) != 1 {
 		return ErrFenced
 	}
-	return nil
+	epoch, err := strconv.ParseUint(string(row[0]), 10, 64)
+	if err != nil {
+		return fmt.Errorf("read the epoch of the migration: %w", err)
+	}
+	return s.Fence(epoch)
+}
+
+// Fence is CheckFence for an epoch of the migration. Each run raises it, so that
+// a lower one is no other run's.
+func (s *Store) Fence(epoch uint64) error {
+	switch {
+	case epoch == s.Epoch:
+		return nil
+	case epoch < s.Epoch:
+		return ErrForgotten
+	}
+	return ErrFenced
 }
 
 // RangeSQL is the statement that notes how far a segment is. It runs in the

@@ -129,3 +129,24 @@ func arrives(t *testing.T, p *harness.Process, source, target *servers.Server, d
 		return err == nil && n > 0
 	})
 }
+
+// A target that forgets even that the run has taken the migration: no other run
+// has, so that this one takes it again.
+func TestB1_18_TargetForgetsTheRun(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := testdb.Pair(t, kind, testdb.WithFast())
+		testdb.Load(t, source, "CREATE DATABASE forgot; USE forgot; CREATE TABLE a (id INT PRIMARY KEY); INSERT INTO a VALUES (1)")
+		m := harness.New(t, source, target, harness.Config{Include: []string{"forgot.*"}, Build: harness.HoldPoints})
+		m.RequireRun()
+		before := image(t, target)
+		testdb.Exec(t, source, "INSERT INTO forgot.a VALUES (2)")
+		m.Hold(harness.HoldCatchUp)
+		p := m.StartResume()
+		m.WaitReached(p, harness.HoldCatchUp)
+		crashTo(t, target, before)
+		m.Release(harness.HoldCatchUp)
+		p.RequireExit(harness.RunTimeout, 0)
+		testdb.RequireEqual(t, source, target, []string{"forgot"})
+		m.RequireClean()
+	})
+}
