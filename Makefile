@@ -9,7 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # Tests start real servers: more packages at a time than this only wait for the
 # same two processors.
 TEST_P       ?= 2
-TEST_TOTAL   ?= 25m
+TEST_TOTAL   ?= 45m
 TEST_FLAGS   ?=
 PACKAGES     ?= ./...
 
