@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -97,6 +98,11 @@ func (p *process) wantEnd(code int, most time.Duration, texts ...string) {
 }
 
 func TestFirstSignal(t *testing.T) {
+	// Where the tests run under nohup, their children would ignore SIGHUP too,
+	// unless it is caught here.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	for sig, want := range map[syscall.Signal]struct {
 		name string
 		code int
