@@ -3,6 +3,8 @@ package copydb
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,8 +21,9 @@ const (
 	// keptOrphans bounds the values of one foreign key that are remembered.
 	keptOrphans = 1000
 	// orphanRounds is how often a value must be found without a parent on the
-	// target, and not so on the source, for rows to be called lost.
-	orphanRounds = 3
+	// target, and not so on the source, for rows to be called lost. One that comes
+	// and goes on the source is found so in a quarter of the rounds.
+	orphanRounds = 12
 )
 
 // validator looks for rows on the target that violate constraints which the
@@ -38,16 +41,29 @@ type validator struct {
 }
 
 // suspects are the values of one foreign key whose rows have a parent on the
-// source, or are gone there, in each of some rounds.
+// source, or are gone there, in each of some rounds from the first one on.
 type suspects struct {
 	rounds int
 	values map[string]bool
+	cut    bool // there were more in the first round than are remembered
+	// clear says that none is left, which is not asked again while the table's
+	// other foreign keys are; warnings is what there was to say.
+	clear    bool
+	warnings []string
 }
 
 // orphans is what one foreign key has on the target.
 type orphans struct {
 	rows, values int64
 	missing      map[string]bool // those values that are no orphans on the source
+	known        map[string]bool // the suspects: none of them is left out of missing
+}
+
+// add notes a value that is no orphan on the source.
+func (o *orphans) add(value string) {
+	if len(o.missing) < keptOrphans || o.known[value] {
+		o.missing[value] = true
+	}
 }
 
 func (v *validator) close() {
@@ -62,9 +78,18 @@ func (v *validator) foreignKeys(ctx context.Context, t *table.Table) (bool, erro
 	v.warnings = nil
 	clear := true
 	for i := range t.Foreign {
-		ok, err := v.foreignKey(ctx, t, &t.Foreign[i])
+		fk := &t.Foreign[i]
+		if s := v.suspects[suspectName(t, fk)]; s != nil && s.clear {
+			v.warnings = append(v.warnings, s.warnings...)
+			continue
+		}
+		said := len(v.warnings)
+		ok, err := v.foreignKey(ctx, t, fk)
 		if err != nil {
 			return false, err
+		}
+		if ok {
+			v.suspects[suspectName(t, fk)] = &suspects{clear: true, warnings: slices.Clone(v.warnings[said:])}
 		}
 		clear = clear && ok
 		v.r.meter.built()
@@ -87,17 +112,16 @@ func (v *validator) foreignKey(ctx context.Context, t *table.Table, fk *table.Fo
 	if err != nil {
 		return false, fmt.Errorf("validate foreign key %s of %s: %w", fk.Name, t, err)
 	}
-	name := t.String() + "." + fk.Name
 	switch list := "list them on the target with: " + t.ListOrphans(fk); {
 	case found.rows == 0:
 	case parent == nil:
 		v.warn("foreign key %s of table %s: %d rows have no parent in the target's own table %s, which was not copied; %s", fk.Name, t, found.rows, fk.Parent(), list)
-	case len(found.missing) > 0:
-		return false, v.suspect(ctx, t, fk, name, found)
 	default:
+		if cleared, err := v.suspect(ctx, t, fk, found); err != nil || !cleared {
+			return false, err
+		}
 		v.warn("foreign key %s of table %s: %d rows have no parent in %s, on the source as on the target; %s", fk.Name, t, found.rows, fk.Parent(), list)
 	}
-	delete(v.suspects, name)
 	return true, nil
 }
 
@@ -109,9 +133,12 @@ func (v *validator) warn(format string, args ...any) {
 // values, unless parent is nil: then the target's parent table is its own.
 func (v *validator) find(ctx context.Context, t *table.Table, fk *table.ForeignKey, parent *table.Table) (orphans, error) {
 	found := orphans{missing: map[string]bool{}}
+	if s := v.suspects[suspectName(t, fk)]; s != nil {
+		found.known = s.values
+	}
 	var batch [][][]byte
 	ask := func() error {
-		err := v.ask(ctx, t, fk, parent, batch, found.missing)
+		err := v.ask(ctx, t, fk, parent, batch, &found)
 		batch = batch[:0]
 		return err
 	}
@@ -144,8 +171,8 @@ func cloneRow(f [][]byte) [][]byte {
 	return out
 }
 
-// ask puts those values into missing that are no orphans on the source now.
-func (v *validator) ask(ctx context.Context, t *table.Table, fk *table.ForeignKey, parent *table.Table, values [][][]byte, missing map[string]bool) (err error) {
+// ask notes those values that are no orphans on the source now.
+func (v *validator) ask(ctx context.Context, t *table.Table, fk *table.ForeignKey, parent *table.Table, values [][][]byte, found *orphans) (err error) {
 	if v.probe == nil {
 		if v.probe, err = v.r.dump.OpenProbe(ctx, v.at); err != nil {
 			return err
@@ -160,8 +187,8 @@ func (v *validator) ask(ctx context.Context, t *table.Table, fk *table.ForeignKe
 		return err
 	}
 	for i, orphan := range answers {
-		if !orphan && len(missing) < keptOrphans {
-			missing[valuesKey(values[i])] = true
+		if !orphan {
+			found.add(valuesKey(values[i]))
 		}
 	}
 	return nil
@@ -176,31 +203,34 @@ func valuesKey(values [][]byte) string {
 	return b.String()
 }
 
+func suspectName(t *table.Table, fk *table.ForeignKey) string { return t.String() + "." + fk.Name }
+
 // suspect remembers values that are orphans on the target and not on the source.
 // The same ones, found again each time after the target was brought to where the
-// source had been, are an error: their parents are lost.
-func (v *validator) suspect(ctx context.Context, t *table.Table, fk *table.ForeignKey, name string, found orphans) error {
-	s := v.suspects[name]
+// source had been, are an error: their parents are lost. It reports whether none
+// of the first round's is left; what later rounds find beside them has come
+// since, and on a source where parents come and go there is always some.
+func (v *validator) suspect(ctx context.Context, t *table.Table, fk *table.ForeignKey, found orphans) (cleared bool, err error) {
+	s := v.suspects[suspectName(t, fk)]
 	if s != nil {
-		for k := range s.values {
-			if !found.missing[k] {
-				delete(s.values, k)
-			}
-		}
+		maps.DeleteFunc(s.values, func(k string, _ bool) bool { return !found.missing[k] })
 	}
-	if s == nil || len(s.values) == 0 {
-		s = &suspects{values: found.missing}
-		v.suspects[name] = s
+	if s == nil || len(s.values) == 0 && s.cut {
+		s = &suspects{values: found.missing, cut: len(found.missing) >= keptOrphans}
+		v.suspects[suspectName(t, fk)] = s
+	}
+	if len(s.values) == 0 {
+		return true, nil
 	}
 	if s.rounds++; s.rounds >= orphanRounds {
-		return v.r.lostRows(t, fk, len(s.values))
+		return false, v.r.lostRows(t, fk, len(s.values))
 	}
 	end, err := v.probe.End(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	v.again = &end
-	return nil
+	return false, nil
 }
 
 func (r *run) lostRows(t *table.Table, fk *table.ForeignKey, values int) error {

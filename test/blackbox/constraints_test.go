@@ -1,8 +1,11 @@
 package blackbox
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -415,4 +418,37 @@ func killWorking(t *testing.T, m *harness.Migration, add string) {
 	})
 	p.Kill9()
 	endDead(t, m, add)
+}
+
+// Rows lose and get their parents all the time on the source: no value that has
+// none on the target has one on the source for long, and the run comes to its end.
+func TestB3_07_ParentsComeAndGo(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Load(t, source, `CREATE DATABASE flux; USE flux;
+			CREATE TABLE p (id INT PRIMARY KEY);
+			INSERT INTO p WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 300) SELECT i FROM n;
+			CREATE TABLE c (id INT PRIMARY KEY, p INT, q INT, FOREIGN KEY (p) REFERENCES p (id), FOREIGN KEY (q) REFERENCES p (id));
+			INSERT INTO c SELECT id, id, id FROM p;`)
+		var done atomic.Bool
+		var writers sync.WaitGroup
+		defer writers.Wait()
+		defer done.Store(true)
+		writers.Go(func() {
+			for !done.Load() {
+				_, err := source.DB().ExecContext(context.WithoutCancel(t.Context()),
+					"SET foreign_key_checks = 0; UPDATE flux.c SET p = IF(RAND() < 0.5, id, 90000 + id), q = IF(RAND() < 0.5, id, 70000 + id); SET foreign_key_checks = 1")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		m := harness.New(t, source, target, harness.Config{Include: []string{"flux.*"}})
+		m.RequireRun("--deadline", "30s")
+		done.Store(true)
+		writers.Wait()
+		m.RequireResume()
+		testdb.RequireEqual(t, source, target, []string{"flux"})
+	})
 }
