@@ -151,17 +151,29 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 	return withGTIDSet(ctx, s, p)
 }
 
+// MariaDB answers with NULL for a place that it has just written, now and then:
+// seen beside rotations.
+const (
+	gtidTries = 20
+	gtidPause = 50 * time.Millisecond
+)
+
 // withGTIDSet adds MariaDB's GTID position to a place in the log.
 func withGTIDSet(ctx context.Context, s *mysqlconn.Session, p state.Position) (state.Position, error) {
-	row, err := s.QueryRow(ctx, fmt.Sprintf("SELECT BINLOG_GTID_POS(%s, %d)", table.AppendString(nil, []byte(p.File)), p.Pos))
-	if err != nil {
-		return p, fmt.Errorf("read the GTID position of %s: %w", p, err)
+	for range gtidTries {
+		row, err := s.QueryRow(ctx, fmt.Sprintf("SELECT BINLOG_GTID_POS(%s, %d)", table.AppendString(nil, []byte(p.File)), p.Pos))
+		if err != nil {
+			return p, fmt.Errorf("read the GTID position of %s: %w", p, err)
+		}
+		if row[0] != nil {
+			p.GTIDSet = string(row[0])
+			return p, nil
+		}
+		if err := group.Pause(ctx, gtidPause); err != nil {
+			return p, err
+		}
 	}
-	if row[0] == nil {
-		return p, fmt.Errorf("the source knows no GTID position of %s", p)
-	}
-	p.GTIDSet = string(row[0])
-	return p, nil
+	return p, fmt.Errorf("the source knows no GTID position of %s", p)
 }
 
 // walkFlush starts at a new log file: a rotation waits until what stands in the

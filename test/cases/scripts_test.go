@@ -102,6 +102,9 @@ func twoRuns(p *play) {
 	right.m = p.m.Sibling()
 	left.m.SetConfig(func(c *harness.Config) { c.Include = []string{"b79.*"} })
 	right.m.SetConfig(func(c *harness.Config) { c.Include = []string{"b79_right.*"} })
+	if !testdb.Eventually(p.t, waitTimeout, func() bool { return len(p.replicas()) == 0 }) {
+		p.t.Fatal("replicas of a run before are left")
+	}
 	var calls []*harness.Process
 	for _, one := range []*play{&left, &right} {
 		calls = append(calls, one.start("--until", "never", "--json"))
