@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/position"
@@ -36,7 +37,10 @@ type Config struct {
 }
 
 // Dumper reads snapshots of one source.
-type Dumper struct{ cfg Config }
+type Dumper struct {
+	cfg       Config
+	snapshots sync.Mutex // held while a snapshot's position is asked for
+}
 
 // New checks cfg and opens nothing.
 func New(cfg Config) (*Dumper, error) {

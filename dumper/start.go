@@ -2,6 +2,7 @@ package dumper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -127,11 +128,48 @@ func oneLine(set []byte) string { return strings.ReplaceAll(string(set), "\n", "
 // snapshotPosition opens a consistent snapshot on s, a MariaDB, and returns the
 // position that belongs to it.
 func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
-	var p state.Position
+	d.snapshots.Lock() // our own sessions at least do not ask at the same time
+	defer d.snapshots.Unlock()
 	if _, err := s.Exec(ctx, beginSnapshot); err != nil {
-		return p, fmt.Errorf("open a snapshot: %w", err)
+		return state.Position{}, fmt.Errorf("open a snapshot: %w", err)
 	}
-	err := s.Query(ctx, "SHOW STATUS LIKE 'binlog_snapshot_%'", func(f [][]byte) error {
+	p, err := steady(func() (state.Position, error) { return snapshotStatus(ctx, s) })
+	if err != nil {
+		return p, fmt.Errorf("read the snapshot's position: %w", err)
+	}
+	return withGTIDSet(ctx, s, p)
+}
+
+// How often a snapshot's position must read the same, one after the other, and
+// how often it is read at the most.
+const (
+	steadyReads = 4
+	steadyTries = 100
+)
+
+// steady reads a position until it is the same several times. MariaDB answers
+// from two variables that all sessions share and that each SHOW STATUS of any
+// session sets (MYSQL_BIN_LOG::set_status_variables), so that one answer may be
+// that of another session's, or half of it.
+func steady(read func() (state.Position, error)) (last state.Position, err error) {
+	same := 0
+	for range steadyTries {
+		p, err := read()
+		if err != nil {
+			return p, err
+		}
+		if p != last {
+			last, same = p, 0
+		}
+		if same++; same == steadyReads {
+			return p, nil
+		}
+	}
+	return last, errors.New("binlog_snapshot_file and binlog_snapshot_position change all the time; other sessions ask for SHOW STATUS too often")
+}
+
+func snapshotStatus(ctx context.Context, s *mysqlconn.Session) (p state.Position, err error) {
+	err = s.Query(ctx, "SHOW STATUS LIKE 'binlog_snapshot_%'", func(f [][]byte) error {
 		switch strings.ToLower(string(f[0])) {
 		case "binlog_snapshot_file":
 			p.File = string(f[1])
@@ -143,37 +181,22 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 		return nil
 	})
 	if err == nil && p.File == "" {
-		err = fmt.Errorf("the server gives no binlog_snapshot_file")
+		err = errors.New("the server gives no binlog_snapshot_file")
 	}
-	if err != nil {
-		return p, fmt.Errorf("read the snapshot's position: %w", err)
-	}
-	return withGTIDSet(ctx, s, p)
+	return p, err
 }
-
-// MariaDB answers with NULL for a place that it has just written, now and then:
-// seen beside rotations.
-const (
-	gtidTries = 20
-	gtidPause = 50 * time.Millisecond
-)
 
 // withGTIDSet adds MariaDB's GTID position to a place in the log.
 func withGTIDSet(ctx context.Context, s *mysqlconn.Session, p state.Position) (state.Position, error) {
-	for range gtidTries {
-		row, err := s.QueryRow(ctx, fmt.Sprintf("SELECT BINLOG_GTID_POS(%s, %d)", table.AppendString(nil, []byte(p.File)), p.Pos))
-		if err != nil {
-			return p, fmt.Errorf("read the GTID position of %s: %w", p, err)
-		}
-		if row[0] != nil {
-			p.GTIDSet = string(row[0])
-			return p, nil
-		}
-		if err := group.Pause(ctx, gtidPause); err != nil {
-			return p, err
-		}
+	row, err := s.QueryRow(ctx, fmt.Sprintf("SELECT BINLOG_GTID_POS(%s, %d)", table.AppendString(nil, []byte(p.File)), p.Pos))
+	if err != nil {
+		return p, fmt.Errorf("read the GTID position of %s: %w", p, err)
 	}
-	return p, fmt.Errorf("the source knows no GTID position of %s", p)
+	if row[0] == nil {
+		return p, fmt.Errorf("the source knows no GTID position of %s", p)
+	}
+	p.GTIDSet = string(row[0])
+	return p, nil
 }
 
 // walkFlush starts at a new log file: a rotation waits until what stands in the
