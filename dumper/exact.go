@@ -199,25 +199,14 @@ func (r *Reader) exactMariaDB(ctx context.Context, jobs []*Job) (at state.Positi
 		if err != nil {
 			return at, err
 		}
-		begun, err := Status(ctx, r.session, r.d.cfg.Identity.Version)
-		if err != nil {
-			return at, err
-		}
 		if at, err = r.d.snapshotPosition(ctx, r.session); err != nil {
-			return at, err
-		}
-		opened, err := Status(ctx, r.session, r.d.cfg.Identity.Version)
-		if err != nil {
 			return at, err
 		}
 		after, err := r.d.xaState(ctx, r.session)
 		if err != nil {
 			return at, err
 		}
-		// Beside a rotation of the log, positions were seen that were not the
-		// snapshot's.
-		rotated := begun.File != opened.File || at.File != begun.File
-		if before == after && after.prepared == 0 && !rotated {
+		if before == after && after.prepared == 0 {
 			return at, nil
 		}
 		if err := r.again(ctx); err != nil {

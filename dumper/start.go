@@ -2,7 +2,6 @@ package dumper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -124,67 +123,6 @@ func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position
 
 // oneLine is a GTID set as the state keeps it: the server breaks its lines.
 func oneLine(set []byte) string { return strings.ReplaceAll(string(set), "\n", "") }
-
-// snapshotPosition opens a consistent snapshot on s, a MariaDB, and returns the
-// position that belongs to it.
-func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
-	d.snapshots.Lock() // our own sessions at least do not ask at the same time
-	defer d.snapshots.Unlock()
-	if _, err := s.Exec(ctx, beginSnapshot); err != nil {
-		return state.Position{}, fmt.Errorf("open a snapshot: %w", err)
-	}
-	p, err := steady(func() (state.Position, error) { return snapshotStatus(ctx, s) })
-	if err != nil {
-		return p, fmt.Errorf("read the snapshot's position: %w", err)
-	}
-	return withGTIDSet(ctx, s, p)
-}
-
-// How often a snapshot's position must read the same, one after the other, and
-// how often it is read at the most.
-const (
-	steadyReads = 4
-	steadyTries = 100
-)
-
-// steady reads a position until it is the same several times. MariaDB answers
-// from two variables that all sessions share and that each SHOW STATUS of any
-// session sets (MYSQL_BIN_LOG::set_status_variables), so that one answer may be
-// that of another session's, or half of it.
-func steady(read func() (state.Position, error)) (last state.Position, err error) {
-	same := 0
-	for range steadyTries {
-		p, err := read()
-		if err != nil {
-			return p, err
-		}
-		if p != last {
-			last, same = p, 0
-		}
-		if same++; same == steadyReads {
-			return p, nil
-		}
-	}
-	return last, errors.New("binlog_snapshot_file and binlog_snapshot_position change all the time; other sessions ask for SHOW STATUS too often")
-}
-
-func snapshotStatus(ctx context.Context, s *mysqlconn.Session) (p state.Position, err error) {
-	err = s.Query(ctx, "SHOW STATUS LIKE 'binlog_snapshot_%'", func(f [][]byte) error {
-		switch strings.ToLower(string(f[0])) {
-		case "binlog_snapshot_file":
-			p.File = string(f[1])
-		case "binlog_snapshot_position":
-			n, err := strconv.ParseUint(string(f[1]), 10, 64)
-			p.Pos = n
-			return err
-		}
-		return nil
-	})
-	if err == nil && p.File == "" {
-		err = errors.New("the server gives no binlog_snapshot_file")
-	}
-	return p, err
-}
 
 // withGTIDSet adds MariaDB's GTID position to a place in the log.
 func withGTIDSet(ctx context.Context, s *mysqlconn.Session, p state.Position) (state.Position, error) {

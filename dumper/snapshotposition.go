@@ -1,0 +1,145 @@
+package dumper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/state"
+)
+
+// MariaDB moves the position that it gives with a snapshot to the begin of a new
+// log file before the transactions that filled the old one are visible: beside
+// rotations one of thirty snapshots lacked a transaction that its position
+// covers (10.11 and 11.8). So the begin of a file is a snapshot's position only
+// where nobody commits any more, and for a while.
+const (
+	snapshotTries = 600
+	snapshotPause = 20 * time.Millisecond
+	quietTries    = 25 // snapshots in a row at the same begin of a file
+)
+
+// snapshotPosition opens a consistent snapshot on s, a MariaDB, and returns the
+// position that belongs to it.
+func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
+	d.snapshots.Lock() // our own sessions at least do not ask at the same time
+	defer d.snapshots.Unlock()
+	var last state.Position
+	quiet := 0
+	for range snapshotTries {
+		p, begin, err := d.openSnapshot(ctx, s)
+		if err != nil {
+			return p, err
+		}
+		if !p.IsZero() && !begin {
+			return p, nil
+		}
+		if quiet++; p.IsZero() || p != last {
+			last, quiet = p, 0
+		}
+		if n, err := committing(ctx, s); err != nil {
+			return p, err
+		} else if n > 0 {
+			quiet = 0
+		}
+		if quiet >= quietTries {
+			return p, nil
+		}
+		if _, err := s.Exec(ctx, "ROLLBACK"); err != nil {
+			return p, fmt.Errorf("end the snapshot: %w", err)
+		}
+		if err := group.Pause(ctx, snapshotPause); err != nil {
+			return p, err
+		}
+	}
+	return last, errors.New("open a snapshot: each one stands beside a rotation of the binary log; the source's max_binlog_size may be too small")
+}
+
+// openSnapshot opens a snapshot and returns its position, and whether that is the
+// begin of a log file. The position is zero where the log was rotated meanwhile:
+// its file and its place are not set at once.
+func (d *Dumper) openSnapshot(ctx context.Context, s *mysqlconn.Session) (p state.Position, begin bool, err error) {
+	before, err := Status(ctx, s, d.cfg.Identity.Version)
+	if err != nil {
+		return p, false, err
+	}
+	if _, err := s.Exec(ctx, beginSnapshot); err != nil {
+		return p, false, fmt.Errorf("open a snapshot: %w", err)
+	}
+	p, err = steady(func() (state.Position, error) { return snapshotStatus(ctx, s) })
+	if err != nil {
+		return p, false, fmt.Errorf("read the snapshot's position: %w", err)
+	}
+	if p.File != before.File {
+		return state.Position{}, false, nil
+	}
+	if p, err = withGTIDSet(ctx, s, p); err != nil {
+		return p, false, err
+	}
+	first, err := withGTIDSet(ctx, s, state.Position{File: p.File, Pos: firstEvent})
+	return p, p.GTIDSet == first.GTIDSet, err
+}
+
+// firstEvent is where the events of a log file begin.
+const firstEvent = 4
+
+// committing counts the sessions that are seen to commit.
+func committing(ctx context.Context, s *mysqlconn.Session) (int, error) {
+	row, err := s.QueryRow(ctx, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND NOT LIKE 'Binlog%' AND ID <> CONNECTION_ID()"+
+		" AND (STATE LIKE '%commit%' OR STATE LIKE '%binlog%' OR STATE LIKE '%semi-sync%')")
+	if err != nil {
+		return 0, fmt.Errorf("look for sessions that commit: %w", err)
+	}
+	return strconv.Atoi(string(row[0]))
+}
+
+// How often a snapshot's position must read the same, one after the other, and
+// how often it is read at the most.
+const (
+	steadyReads = 4
+	steadyTries = 100
+)
+
+// steady reads a position until it is the same several times. MariaDB answers
+// from two variables that all sessions share and that each SHOW STATUS of any
+// session sets (MYSQL_BIN_LOG::set_status_variables), so that one answer may be
+// that of another session's, or half of it.
+func steady(read func() (state.Position, error)) (last state.Position, err error) {
+	same := 0
+	for range steadyTries {
+		p, err := read()
+		if err != nil {
+			return p, err
+		}
+		if p != last {
+			last, same = p, 0
+		}
+		if same++; same == steadyReads {
+			return p, nil
+		}
+	}
+	return last, errors.New("binlog_snapshot_file and binlog_snapshot_position change all the time; other sessions ask for SHOW STATUS too often")
+}
+
+func snapshotStatus(ctx context.Context, s *mysqlconn.Session) (p state.Position, err error) {
+	err = s.Query(ctx, "SHOW STATUS LIKE 'binlog_snapshot_%'", func(f [][]byte) error {
+		switch strings.ToLower(string(f[0])) {
+		case "binlog_snapshot_file":
+			p.File = string(f[1])
+		case "binlog_snapshot_position":
+			n, err := strconv.ParseUint(string(f[1]), 10, 64)
+			p.Pos = n
+			return err
+		}
+		return nil
+	})
+	if err == nil && p.File == "" {
+		err = errors.New("the server gives no binlog_snapshot_file")
+	}
+	return p, err
+}
