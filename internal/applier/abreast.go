@@ -2,10 +2,10 @@ package applier
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/copydb/copydb/internal/group"
+	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
 )
 
@@ -15,8 +15,8 @@ const laneTries = 3
 
 // abreast carries statements out over several sessions, in any order, each
 // session's share in one transaction. What keeps meeting the locks of the others
-// is done once they have ended.
-func (a *Applier) abreast(ctx context.Context, stmts []*statement) error {
+// is done once they have ended. Then is the hold point behind it.
+func (a *Applier) abreast(ctx context.Context, stmts []*statement, then string) error {
 	all := &queue{stmts: stmts}
 	var mu sync.Mutex
 	var left []*statement
@@ -33,11 +33,15 @@ func (a *Applier) abreast(ctx context.Context, stmts []*statement) error {
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil || len(left) == 0 {
+	if err := g.Wait(); err != nil {
 		return err
 	}
-	_, err := a.share(ctx, &a.lanes[0], &queue{stmts: left})
-	return err
+	if len(left) > 0 {
+		if _, err := a.share(ctx, &a.lanes[0], &queue{stmts: left}); err != nil {
+			return err
+		}
+	}
+	return hold.Point(ctx, then)
 }
 
 // share takes statements from the queue until it is empty and commits them
@@ -66,9 +70,6 @@ func (a *Applier) share(ctx context.Context, l *line, from *queue) (took []*stat
 		if !mysqlconn.IsLockConflict(err) {
 			break
 		}
-	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = context.Cause(ctx)
 	}
 	return took, err
 }

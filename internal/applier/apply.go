@@ -129,17 +129,15 @@ func (a *Applier) once(ctx context.Context, w *Window) error {
 	if err := a.raise(ctx, w); err != nil {
 		return err
 	}
+	if err := hold.Point(ctx, "window_begun"); err != nil {
+		return err
+	}
 	// All deletes are committed before the first row is written: see Window.
-	for _, part := range []struct {
-		stmts []*statement
-		then  string
-	}{{nil, "window_begun"}, {p.removes, "window_removed"}, {p.upserts, "window_written"}} {
-		if err := a.abreast(ctx, part.stmts); err != nil {
-			return err
-		}
-		if err := hold.Point(ctx, part.then); err != nil {
-			return err
-		}
+	if err := a.abreast(ctx, p.removes, "window_removed"); err != nil {
+		return err
+	}
+	if err := a.abreast(ctx, p.upserts, "window_written"); err != nil {
+		return err
 	}
 	return a.commit(ctx, p.serial, w)
 }
@@ -160,7 +158,7 @@ func (a *Applier) plan(w *Window) plan {
 	if a.cfg.MaxPacket > 0 {
 		limit = min(limit, int(a.cfg.MaxPacket)/2)
 	}
-	p.spread = len(a.lanes) > 1 && w.Net()-len(w.exact) >= spreadRows
+	p.spread = len(a.lanes) > 1 && w.Net() >= spreadRows
 	for _, n := range w.nets {
 		wr := a.writers[n.table]
 		if n.key == nil {

@@ -164,10 +164,9 @@ func (n *net) compare(i int, a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// Net is how many rows are written or deleted, those of exact tables as often as
-// they are changed.
+// Net is how many rows of tables with a usable key are written or deleted.
 func (w *Window) Net() int {
-	n := len(w.exact)
+	n := 0
 	for _, t := range w.nets {
 		n += len(t.rows)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/state"
@@ -99,16 +98,7 @@ func cascadesUnderLoad(t *testing.T, source, target *servers.Server, tables stri
 	testdb.Load(t, source, digits)
 	testdb.Load(t, source, tables)
 	m := harness.New(t, source, target, harness.Config{Include: []string{"casc.*"}, Build: harness.HoldPoints, Env: []string{harness.ChunkRows(100)}})
-	stop := writeRandom(t, source, "casc", cascadeChanges)
-	killAt(m, harness.HoldChunkWritten("casc.kid"))
-	killAt(m, "catch_up")
-	p := m.StartResume("--json", "--until", "never")
-	inPhase(p, state.PhaseCatchUp)
-	at(p, 4*time.Second)
-	p.Kill9()
-	m.RequireResume()
-	n := stop()
-	m.RequireResume()
+	n := throughKills(t, m, "casc.kid", writeRandom(t, source, "casc", cascadeChanges))
 	t.Logf("%d statements, of the rows left: %s of kid, %s of grandkid, %s of twice, %s of tree", n, testdb.Value(t, source, "SELECT COUNT(*) FROM casc.kid"),
 		testdb.Value(t, source, "SELECT COUNT(*) FROM casc.grandkid"), testdb.Value(t, source, "SELECT COUNT(*) FROM casc.twice"), testdb.Value(t, source, "SELECT COUNT(*) FROM casc.tree"))
 	testdb.RequireEqual(t, source, target, []string{"casc"})
@@ -131,18 +121,9 @@ func TestB3_07_KilledInsideALargeCascade(t *testing.T) {
 				"UPDATE lc.mum SET id = %[1]d + 100 WHERE id = %[1]d; INSERT INTO lc.kid VALUES (%[2]d + 2, %[1]d + 100, REPEAT('c', 1500000)); DELETE FROM lc.mum WHERE id = %[1]d + 99 AND MOD(id, 3) = 0;", i, 3*i)
 		}
 		testdb.Exec(t, source, script+"COMMIT")
-		kills := 0
-		for range 4 {
-			was := doneOf(t, target)
-			p := m.StartResume("--json")
-			testdb.Eventually(t, time.Minute, func() bool { return !p.Running() || doneOf(t, target) != was })
-			if !p.Running() {
-				break
-			}
-			p.Kill9()
-			kills++
-			t.Logf("%s: kill %d: marker %d, %s rows of kid", kind, kills, doneOf(t, target), testdb.Value(t, target, "SELECT COUNT(*) FROM lc.kid"))
-		}
+		kills := killedInParts(t, m, func(kill int) {
+			t.Logf("%s: kill %d: marker %d, %s rows of kid", kind, kill, doneOf(t, target), testdb.Value(t, target, "SELECT COUNT(*) FROM lc.kid"))
+		})
 		if kills == 0 {
 			t.Error("the run was through before it could be killed")
 		}

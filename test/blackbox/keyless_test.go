@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/internal/testdb"
+	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/test/harness"
 	"github.com/copydb/copydb/test/servers"
 )
@@ -45,6 +46,24 @@ var keylessChanges = []string{
 	"UPDATE prefixed SET k = CONCAT(k, 'z'), v = v + 1 WHERE v %% 3 = %[2]d %% 3 AND LENGTH(k) < 30 LIMIT 2",
 	"DELETE FROM prefixed WHERE v %% 4 = %[2]d %% 4 LIMIT 1",
 	"BEGIN; INSERT INTO plain SELECT a, b, f, t FROM plain LIMIT 40; UPDATE plain SET a = a + 1 WHERE a = 3 LIMIT 10; DELETE FROM plain WHERE a > 3 LIMIT 35; COMMIT",
+}
+
+// throughKills runs a migration beside a load: it is killed when a chunk of the
+// table is written, between copy and catch-up, and in catch-up. Then the load
+// stops, and a resume ends at what it left. It returns how many statements that
+// were.
+func throughKills(t *testing.T, m *harness.Migration, databaseTable string, stop func() int64) int64 {
+	t.Helper()
+	killAt(m, harness.HoldChunkWritten(databaseTable))
+	killAt(m, harness.HoldCatchUp)
+	p := m.StartResume("--json", "--until", "never")
+	inPhase(p, state.PhaseCatchUp)
+	at(p, 4*time.Second)
+	p.Kill9()
+	m.RequireResume()
+	n := stop()
+	m.RequireResume()
+	return n
 }
 
 // writeRandom carries out random statements in a database over several sessions until

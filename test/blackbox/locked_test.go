@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/internal/testdb"
-	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/test/harness"
 	"github.com/copydb/copydb/test/servers"
 )
@@ -53,16 +52,7 @@ func TestB3_04_LockedUnderLoad(t *testing.T) {
 		}
 		m := harness.New(t, source, target, harness.Config{Include: []string{"lockd.*"}, Build: harness.HoldPoints, Env: []string{harness.ChunkRows(50)}})
 		mayLock(t, source, "lockd")
-		stop := writeRandom(t, source, "lockd", statements)
-		killAt(m, harness.HoldChunkWritten("lockd.plain"))
-		killAt(m, "catch_up")
-		p := m.StartResume("--json", "--until", "never")
-		inPhase(p, state.PhaseCatchUp)
-		at(p, 3*time.Second)
-		p.Kill9()
-		m.RequireResume()
-		n := stop()
-		m.RequireResume()
+		n := throughKills(t, m, "lockd.plain", writeRandom(t, source, "lockd", statements))
 		t.Logf("%d statements", n)
 		want, got := testdb.Digest(t, source, []string{"lockd"}), testdb.Digest(t, target, []string{"lockd"})
 		for name := range want {

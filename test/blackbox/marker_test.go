@@ -22,23 +22,34 @@ func TestB1_14_LargeTransactionExactlyOnce(t *testing.T) {
 		m := harness.New(t, source, target, harness.Config{Include: []string{"mk.*"}})
 		m.RequireRun()
 		largeTransaction(t, source)
-		for i := range 4 {
-			was := doneOf(t, target)
-			p := m.StartResume("--json")
-			testdb.Eventually(t, time.Minute, func() bool { return !p.Running() || doneOf(t, target) != was })
-			if !p.Running() {
-				break
-			}
-			p.Kill9()
+		killedInParts(t, m, func(kill int) {
 			done, rows := doneOf(t, target), testdb.Value(t, target, "SELECT COUNT(*) FROM mk.plain")
-			t.Logf("%s: kill %d: marker %d, %s rows", kind, i+1, done, rows)
+			t.Logf("%s: kill %d: marker %d, %s rows", kind, kill, done, rows)
 			if fmt.Sprint(done) != rows {
 				t.Errorf("the marker says %d, %s rows are there", done, rows)
 			}
-		}
+		})
 		m.RequireResume()
 		testdb.RequireEqual(t, source, target, []string{"mk"})
 	}, families...)
+}
+
+// killedInParts kills resumes of a migration that apply one large transaction,
+// each after one more of its parts, and returns how many.
+func killedInParts(t *testing.T, m *harness.Migration, killed func(kill int)) (kills int) {
+	t.Helper()
+	for range 4 {
+		was := doneOf(t, m.Target)
+		p := m.StartResume("--json")
+		testdb.Eventually(t, time.Minute, func() bool { return !p.Running() || doneOf(t, m.Target) != was })
+		if !p.Running() {
+			break
+		}
+		p.Kill9()
+		kills++
+		killed(kills)
+	}
+	return kills
 }
 
 func largeTransaction(t *testing.T, source *servers.Server) {

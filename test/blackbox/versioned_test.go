@@ -2,10 +2,8 @@ package blackbox
 
 import (
 	"testing"
-	"time"
 
 	"github.com/copydb/copydb/internal/testdb"
-	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/test/harness"
 	"github.com/copydb/copydb/test/servers"
 )
@@ -69,16 +67,7 @@ func TestB2_09_VersionedAndPeriodsUnderLoad(t *testing.T) {
 		testdb.Load(t, source, digits)
 		testdb.Load(t, source, versionedTables)
 		m := harness.New(t, source, target, harness.Config{Include: []string{"vers.*"}, Build: harness.HoldPoints, Env: []string{harness.ChunkRows(20)}})
-		stop := writeRandom(t, source, "vers", versionedChanges)
-		killAt(m, harness.HoldChunkWritten("vers.implied"))
-		killAt(m, "catch_up")
-		p := m.StartResume("--json", "--until", "never")
-		inPhase(p, state.PhaseCatchUp)
-		at(p, 3*time.Second)
-		p.Kill9()
-		m.RequireResume()
-		n := stop()
-		m.RequireResume()
+		n := throughKills(t, m, "vers.implied", writeRandom(t, source, "vers", versionedChanges))
 		t.Logf("%d statements; history of the target: %s rows of implied, %s of booked are current", n,
 			testdb.Value(t, target, "SELECT COUNT(*) FROM vers.implied FOR SYSTEM_TIME ALL WHERE row_end < NOW(6)"), testdb.Value(t, target, "SELECT COUNT(*) FROM vers.booked"))
 		testdb.RequireEqual(t, source, target, []string{"vers"})
