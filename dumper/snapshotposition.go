@@ -57,7 +57,7 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 			return p, err
 		}
 	}
-	return last, errors.New("open a snapshot: each one stands beside a rotation of the binary log; the source's max_binlog_size may be too small")
+	return last, errors.New("open a snapshot: each one stands beside a rotation of the binary log, or at a place of which the source knows no GTID position")
 }
 
 // openSnapshot opens a snapshot and returns its position, and whether that is the
@@ -78,7 +78,11 @@ func (d *Dumper) openSnapshot(ctx context.Context, s *mysqlconn.Session) (p stat
 	if p.File != before.File {
 		return state.Position{}, false, nil
 	}
-	if p, err = withGTIDSet(ctx, s, p); err != nil {
+	p, err = withGTIDSet(ctx, s, p)
+	switch {
+	case errors.Is(err, errNoGTID): // the file ends before that place
+		return state.Position{}, false, nil
+	case err != nil:
 		return p, false, err
 	}
 	first, err := withGTIDSet(ctx, s, state.Position{File: p.File, Pos: firstEvent})

@@ -2,6 +2,7 @@ package dumper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -124,6 +125,9 @@ func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position
 // oneLine is a GTID set as the state keeps it: the server breaks its lines.
 func oneLine(set []byte) string { return strings.ReplaceAll(string(set), "\n", "") }
 
+// errNoGTID is MariaDB's answer NULL for a place in the log.
+var errNoGTID = errors.New("the source knows no GTID position")
+
 // withGTIDSet adds MariaDB's GTID position to a place in the log.
 func withGTIDSet(ctx context.Context, s *mysqlconn.Session, p state.Position) (state.Position, error) {
 	row, err := s.QueryRow(ctx, fmt.Sprintf("SELECT BINLOG_GTID_POS(%s, %d)", table.AppendString(nil, []byte(p.File)), p.Pos))
@@ -131,7 +135,7 @@ func withGTIDSet(ctx context.Context, s *mysqlconn.Session, p state.Position) (s
 		return p, fmt.Errorf("read the GTID position of %s: %w", p, err)
 	}
 	if row[0] == nil {
-		return p, fmt.Errorf("the source knows no GTID position of %s", p)
+		return p, fmt.Errorf("%w of %s", errNoGTID, p)
 	}
 	p.GTIDSet = string(row[0])
 	return p, nil
