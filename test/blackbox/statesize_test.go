@@ -21,7 +21,7 @@ const (
 // Thousands of tables: the state stays small, a checkpoint short.
 func TestB1_17_ManyTables(t *testing.T) {
 	onKinds(t, func(t *testing.T, kind servers.Kind) {
-		tables := times(500, 5000)
+		tables := times(600, 5000) // more than the format of small states takes
 		source, target := testdb.Pair(t, kind, testdb.WithBinlogSize(servers.LoadBinlog), testdb.WithFast(),
 			testdb.WithArgs("--table-open-cache=2000"))
 		createMany(t, source, tables)
