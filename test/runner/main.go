@@ -9,6 +9,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,10 +19,14 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 )
+
+// slowest is how many of the tests that take longest are named at the end.
+const slowest = 20
 
 // endWait is how long tests may take to end after a signal.
 const endWait = 30 * time.Second
@@ -94,6 +99,7 @@ type event struct {
 	Package string
 	Test    string
 	Output  string
+	Elapsed float64 // seconds
 }
 
 // counter counts tests, subtests included, and prints what is worth printing.
@@ -102,6 +108,7 @@ type counter struct {
 	passed, failed, skipped int
 	held                    map[string][]string // output of tests under way, by package and test
 	failures                []string
+	slow                    []event // top-level tests that passed
 }
 
 func (c *counter) read(r io.Reader) error {
@@ -138,6 +145,9 @@ func (c *counter) line(line []byte) {
 	case e.Action == "pass":
 		c.passed++
 		delete(c.held, key)
+		if !strings.Contains(e.Test, "/") {
+			c.slow = append(c.slow, e)
+		}
 	case e.Action == "skip":
 		c.skipped++
 		c.show(key)
@@ -173,6 +183,12 @@ func (c *counter) summary(ok bool) string {
 		failed = 1 // a package that did not build, say
 	}
 	var b strings.Builder
+	slices.SortStableFunc(c.slow, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, e := range c.slow[:min(len(c.slow), slowest)] {
+		if e.Elapsed > 1 {
+			fmt.Fprintf(&b, "%6.1f s %s %s\n", e.Elapsed, e.Package, e.Test)
+		}
+	}
 	for _, f := range c.failures {
 		fmt.Fprintf(&b, "FAILED %s\n", f)
 	}

@@ -10,7 +10,9 @@ func TestCounts(t *testing.T) {
 	lines := `{"Action":"run","Package":"p","Test":"A"}
 {"Action":"output","Package":"p","Test":"A","Output":"=== RUN   A\n"}
 {"Action":"output","Package":"p","Test":"A","Output":"chatter\n"}
-{"Action":"pass","Package":"p","Test":"A"}
+{"Action":"pass","Package":"p","Test":"A/b","Elapsed":2}
+{"Action":"pass","Package":"p","Test":"A","Elapsed":2.04}
+{"Action":"pass","Package":"p","Test":"E","Elapsed":0.5}
 {"Action":"output","Package":"p","Test":"B","Output":"=== RUN   B\n"}
 {"Action":"output","Package":"p","Test":"B","Output":"what is wrong\n"}
 {"Action":"fail","Package":"p","Test":"B"}
@@ -26,7 +28,7 @@ said by a compiler
 	if err := c.read(strings.NewReader(lines)); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.summary(false), "FAILED p B\nFAILED q D (did not end)\n1 passed, 2 failed, 1 skipped"; got != want {
+	if got, want := c.summary(false), "   2.0 s p A\nFAILED p B\nFAILED q D (did not end)\n3 passed, 2 failed, 1 skipped"; got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 	if got, want := out.String(), "what is wrong\nwhy not\nFAIL\nsaid by a compiler\n"; got != want {
