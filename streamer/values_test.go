@@ -101,13 +101,21 @@ func writeAnew(t *testing.T, src *source, tables map[table.Name]*TableSpec) stri
 		for _, c := range spec.Structure.Stored() {
 			names = append(names, c.Name)
 		}
-		list, copyName := table.QuoteList(names), fmt.Sprintf("aside.t%d", i)
+		list, copyName := quoteList(names), fmt.Sprintf("aside.t%d", i)
 		b = append(b, "CREATE TABLE "+copyName+" LIKE "+n.Quoted(),
 			"INSERT INTO "+copyName+" ("+list+") SELECT "+list+" FROM "+n.Quoted(),
 			"DELETE FROM "+n.Quoted(),
 			"INSERT INTO "+n.Quoted()+" ("+list+") SELECT "+list+" FROM "+copyName)
 	}
 	return strings.Join(b, ";\n")
+}
+
+func quoteList(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = table.Quote(n)
+	}
+	return strings.Join(out, ", ")
 }
 
 // explain checks that a comparison with a key's literals finds the row by it.
@@ -175,7 +183,7 @@ func applyOne(t *testing.T, sess *mysqlconn.Session, c *applier.Change, explaine
 		}
 		run(t, sess, "DELETE FROM "+c.Table.Quoted()+" WHERE "+strings.Join(where, " AND "), 1)
 	case c.Op == applier.Insert:
-		run(t, sess, "INSERT INTO "+c.Table.Quoted()+" ("+table.QuoteList(names)+") VALUES ("+strings.Join(values, ",")+")", 1)
+		run(t, sess, "INSERT INTO "+c.Table.Quoted()+" ("+quoteList(names)+") VALUES ("+strings.Join(values, ",")+")", 1)
 	}
 }
 

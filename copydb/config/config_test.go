@@ -176,6 +176,14 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
+func parseUntil(text string) (Until, error) {
+	n, err := parseValue(text)
+	if err != nil {
+		return Until{}, err
+	}
+	return decodeUntil(n)
+}
+
 func TestParseUntil(t *testing.T) {
 	for text, want := range map[string]Until{
 		"caught_up":                    {Word: UntilCaughtUp},
@@ -186,16 +194,16 @@ func TestParseUntil(t *testing.T) {
 		"{gtid: 2001-1-5}":             {GTID: "2001-1-5"},
 		"{file: a:b, pos: 4294967300}": {File: "a:b", Pos: 4294967300},
 	} {
-		got, err := ParseUntil(text)
+		got, err := parseUntil(text)
 		if err != nil || got != want {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
-		if again, err := ParseUntil(got.String()); err != nil || again != got {
+		if again, err := parseUntil(got.String()); err != nil || again != got {
 			t.Errorf("%s: String gives %s: %+v, %v", text, got, again, err)
 		}
 	}
 	for _, text := range []string{"", "soon", "gtid:", "file:a", "file::4", "file:a:x", "file:a:3", "{file: a}", "{pos: 4}", "{gtid: a, gtid: b}", "{gtid: [a]}", "{", "cutover", "{gtid: }"} {
-		if got, err := ParseUntil(text); err == nil {
+		if got, err := parseUntil(text); err == nil {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}

@@ -39,19 +39,6 @@ func (u Until) String() string {
 
 var errUntil = errors.New("must be caught_up, never, {gtid: SET}, {file: NAME, pos: N}, gtid:SET or file:NAME:POS")
 
-// ParseUntil reads the value of --until: caught_up, never, gtid:SET,
-// file:NAME:POS or the YAML form of the configuration.
-func ParseUntil(text string) (Until, error) {
-	if !strings.HasPrefix(text, "{") {
-		return untilWord(text)
-	}
-	n, err := parseValue(text)
-	if err != nil {
-		return Until{}, err
-	}
-	return decodeUntil(n)
-}
-
 func untilWord(text string) (Until, error) {
 	switch text {
 	case UntilCaughtUp, UntilNever:

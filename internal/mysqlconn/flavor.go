@@ -82,14 +82,3 @@ func (v Version) BinlogStatusQuery() string {
 	}
 	return "SHOW MASTER STATUS"
 }
-
-// ReplicasQuery is the statement that lists the registered replicas.
-func (v Version) ReplicasQuery() string {
-	switch {
-	case v.AtLeast(MySQL, 8, 0, 22):
-		return "SHOW REPLICAS"
-	case v.AtLeast(MariaDB, 10, 5, 1):
-		return "SHOW REPLICA HOSTS"
-	}
-	return "SHOW SLAVE HOSTS"
-}

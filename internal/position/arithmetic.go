@@ -101,22 +101,6 @@ func merge(all []span) []span {
 	return out
 }
 
-// Union takes every transaction of other in. For MariaDB a domain moves only
-// forward.
-func (s *Set) Union(other *Set) {
-	for _, src := range other.sources {
-		for _, sp := range src.rest {
-			s.addSpan(src.id, src.tag, sp)
-		}
-		s.addSpan(src.id, src.tag, src.last)
-	}
-	for _, d := range other.domains {
-		if i, ok := s.findDomain(d.domain); !ok || s.domains[i].sequence < d.sequence {
-			s.moveDomain(d)
-		}
-	}
-}
-
 // Contains reports whether every transaction of other is in the set. For
 // MariaDB: whether in every domain of other ours is as far.
 func (s *Set) Contains(other *Set) bool {

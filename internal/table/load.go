@@ -26,9 +26,6 @@ type Entry struct {
 // IsTable reports whether the entry has rows to copy.
 func (e Entry) IsTable() bool { return e.Type == "BASE TABLE" || e.Type == "SYSTEM VERSIONED" }
 
-// System lists the databases that are never copied.
-var System = []string{"mysql", "sys", "information_schema", "performance_schema", "_copydb"}
-
 // lit writes a name for a comparison in the catalogue.
 func lit(s string) string { return string(AppendHex([]byte("_utf8mb4 "), []byte(s))) }
 
@@ -142,7 +139,7 @@ func newColumn(flavor mysqlconn.Flavor, f [][]byte) Column {
 	c.Kind = kindOf(c.Type, flavor == mysqlconn.MySQL)
 	c.Length = lengthOf(c.Type, full)
 	if c.Kind == Text && c.Charset == "" {
-		c.Kind, c.Charset = Binary, ""
+		c.Kind = Binary
 	}
 	return c
 }

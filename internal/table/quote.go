@@ -8,15 +8,6 @@ import (
 // Quote writes a name as an SQL identifier.
 func Quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// QuoteList writes names as a comma-separated list of identifiers.
-func QuoteList(names []string) string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = Quote(n)
-	}
-	return strings.Join(out, ", ")
-}
-
 // AppendString appends b as a string literal for a session whose sql_mode lacks
 // NO_BACKSLASH_ESCAPES and whose character_set_client is binary or utf8mb4.
 func AppendString(dst, b []byte) []byte {
