@@ -22,7 +22,7 @@ func goldenRoundTrip(t *testing.T, old string) {
 	st := mustLoad(t, old)
 
 	path := newPath(t)
-	s, err := Open(path, WithClock(func() time.Time { return st.UpdatedAt }))
+	s, err := open(path, func() time.Time { return st.UpdatedAt })
 	if err != nil {
 		t.Fatal(err)
 	}

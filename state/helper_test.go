@@ -104,7 +104,7 @@ func sample(n int) *State {
 
 func openStore(t *testing.T, path string) *Store {
 	t.Helper()
-	s, err := Open(path, WithClock(func() time.Time { return testTime }))
+	s, err := open(path, func() time.Time { return testTime })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,16 @@ const SpillPrefix = "spill-"
 // SpillPath is where the spill file of that name stands beside a state file.
 func SpillPath(statePath, name string) string { return statePath + "." + name }
 
+// KeepSpill gives a finished file beside a state file its name as a spill file,
+// on the disk for good.
+func KeepSpill(temp, statePath, name string) error {
+	path := SpillPath(statePath, name)
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
 // Spills returns the names of all spill files beside a state file, those that no
 // state names included.
 func Spills(statePath string) ([]string, error) {

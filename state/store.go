@@ -24,25 +24,18 @@ type Store struct {
 	known   fs.FileInfo // the state file as this store wrote it; nil before the first Save
 }
 
-// Option changes how a Store works.
-type Option func(*Store)
-
-// WithClock lets the store take the time from now instead of time.Now.
-func WithClock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
-
 // Open takes the lock of the state file at path, which need not exist yet, and
 // removes what a killed run has left half written. The lock is held until Close
 // or the end of the process. A symbolic link is followed once, here. Every
 // error is a *FileError; of kind ErrHeld it names the holder.
-func Open(path string, opts ...Option) (*Store, error) {
+func Open(path string) (*Store, error) { return open(path, time.Now) }
+
+func open(path string, now func() time.Time) (*Store, error) {
 	resolved, err := resolve(path)
 	if err != nil {
 		return nil, notWritable(path, err)
 	}
-	s := &Store{path: resolved, now: time.Now, schemas: schemas{path: resolved + schemasSuffix}}
-	for _, o := range opts {
-		o(s)
-	}
+	s := &Store{path: resolved, now: now, schemas: schemas{path: resolved + schemasSuffix}}
 	if s.lock, err = acquire(resolved, s.now()); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ var errNotText = errors.New("a text must be a JSON string")
 
 // Text is a string of any bytes. In JSON it is itself where it is valid UTF-8,
 // else base64 behind "b64:", since encoding/json replaces invalid UTF-8 without
-// an error (dbtrail/dbtrail#865).
+// an error.
 type Text string
 
 // MarshalJSON writes t as the type's comment says.

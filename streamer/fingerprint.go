@@ -28,16 +28,16 @@ func fingerprint(file string, created uint32, server string) string {
 
 // SplitFingerprint returns the file that a fingerprint is of and the UUID of the
 // server that wrote it; both are empty where it is none.
-func SplitFingerprint(print string) (file, server string) {
-	i := strings.LastIndexByte(print, '@')
+func SplitFingerprint(fingerprint string) (file, server string) {
+	i := strings.LastIndexByte(fingerprint, '@')
 	if i < 0 {
 		return "", ""
 	}
-	j := strings.LastIndexByte(print[:i], '@')
+	j := strings.LastIndexByte(fingerprint[:i], '@')
 	if j < 0 {
 		return "", ""
 	}
-	return print[:j], print[i+1:]
+	return fingerprint[:j], fingerprint[i+1:]
 }
 
 // Fingerprint returns the fingerprint of one file of the source's log: it begins
@@ -55,7 +55,7 @@ func Fingerprint(ctx context.Context, cfg Config, file string) (string, error) {
 	if err := s.run(ctx, r); !errors.Is(err, errProbed) {
 		return "", fmt.Errorf("look at binary log file %s of the source: %w", file, err)
 	}
-	return r.print, nil
+	return r.fingerprint, nil
 }
 
 // format takes the event that each file begins with, and that a dump begins
@@ -66,13 +66,13 @@ func (r *reader) format(h *replication.EventHeader, e *replication.FormatDescrip
 		r.trailer = replication.BinlogChecksumLength
 	}
 	if h.Timestamp != 0 {
-		r.print, r.printed = fingerprint(r.file, h.Timestamp, r.cfg.Identity.UUID), r.file
+		r.fingerprint, r.fingerprintFile = fingerprint(r.file, h.Timestamp, r.cfg.Identity.UUID), r.file
 	}
 	if r.probe {
 		return errProbed
 	}
 	file, server := SplitFingerprint(r.cfg.Fingerprint)
-	if file == r.file && server == r.cfg.Identity.UUID && r.print != r.cfg.Fingerprint {
+	if file == r.file && server == r.cfg.Identity.UUID && r.fingerprint != r.cfg.Fingerprint {
 		return fmt.Errorf("%w: file %s is not the one that was read", ErrHistoryLost, file)
 	}
 	if !r.turned {

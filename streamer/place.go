@@ -96,8 +96,8 @@ func (r *reader) pass(tx *Transaction) error {
 		tx.executed = r.set.Clone()
 	}
 	tx.SpillFiles = r.spilled
-	if r.printed == r.file {
-		tx.Fingerprint = r.print
+	if r.fingerprintFile == r.file {
+		tx.Fingerprint = r.fingerprint
 	}
 	err := r.hand(tx)
 	r.handled = err

@@ -96,7 +96,7 @@ func (r *reader) definition(e *replication.QueryEvent, st *statement) error {
 	for _, db := range st.dropped {
 		names = append(names, r.tables.inDatabase(db)...)
 	}
-	d := DDL{Tables: r.tables.wanted(names, g), Unknown: st.unsure && !r.tables.allCovered(g), Schema: string(e.Schema)}
+	d := DDL{Tables: r.tables.wanted(names, g), Unknown: st.unsure && !r.tables.allCovered(g)}
 	for _, db := range st.altered {
 		if r.tables.listAt.Covers(g.gtid, g.inside) {
 			continue // databases were read with the list of tables

@@ -30,26 +30,26 @@ type reader struct {
 
 	trailer int // length of the checksum behind each event
 	group   *group
-	memory  arena // of the changes of all groups: most are much smaller than a piece of it
-	raw     map[*replication.RowsEvent]rawRows
+	memory  arena               // of the changes of all groups: most are much smaller than a piece of it
+	raw     rawRows             // of the row event at hand
 	ignored map[table.Name]bool // sequences made while we read
 
 	prepared map[string]preparedXA // by XID
 	spilled  []string              // the names of their files
 	parsers  *parsers
 
-	print   string // fingerprint of file printed
-	printed string
-	turned  bool  // the log went on to another file, and that is not handed over yet
-	probe   bool  // only for a fingerprint
-	scan    *scan // collects in place of decoding; nil in a stream
+	fingerprint     string
+	fingerprintFile string // the file that it is of
+	turned          bool   // the log went on to another file, and that is not handed over yet
+	probe           bool   // only for a fingerprint
+	scan            *scan  // collects in place of decoding; nil in a stream
 
 	handled error // what the handler returned
 	failed  error // what the stream found
 }
 
 func newReader(cfg *Config, t *tables, hand func(*Transaction) error) *reader {
-	r := &reader{cfg: cfg, tables: t, hand: hand, raw: map[*replication.RowsEvent]rawRows{},
+	r := &reader{cfg: cfg, tables: t, hand: hand,
 		ignored: map[table.Name]bool{}, prepared: map[string]preparedXA{},
 		at: state.Position{File: cfg.Start.File, Pos: cfg.Start.Pos}}
 	r.parsers = newParsers(cfg.Version.Flavor, r.keepRows)
@@ -82,7 +82,6 @@ func (r *reader) take(e *replication.BinlogEvent) error {
 		return r.failed
 	}
 	err := r.event(e)
-	clear(r.raw)
 	if err == nil && r.scan != nil && r.scan.done(r) {
 		err = errScanned
 	}

@@ -27,7 +27,7 @@ const (
 // packets.
 const largeEvent = 16 << 20
 
-// rawRows is a row event whose rows are not decoded yet.
+// rawRows is what a row event has behind its header.
 type rawRows struct {
 	body []byte
 	at   int
@@ -35,12 +35,11 @@ type rawRows struct {
 }
 
 // keepRows decodes only the header of a row event: rows of tables that are not
-// selected may have columns that the library cannot read, and a payload's
-// events are decoded all at once. Errors wait until the event is taken, since
-// the library would put the rows into their text.
+// selected may have columns that the library cannot read. Errors wait until the
+// event is taken, since the library would put the rows into their text.
 func (r *reader) keepRows(e *replication.RowsEvent, body []byte) error {
 	at, err := e.DecodeHeader(body)
-	r.raw[e] = rawRows{body, at, err}
+	r.raw = rawRows{body, at, err}
 	return nil
 }
 
@@ -48,8 +47,8 @@ func (r *reader) rows(h *replication.EventHeader, e *replication.RowsEvent) erro
 	if err := r.ensure(h); err != nil {
 		return err
 	}
-	raw := r.raw[e]
-	delete(r.raw, e)
+	raw := r.raw
+	r.raw = rawRows{}
 	if raw.err != nil {
 		return fmt.Errorf("read rows: %w", raw.err)
 	}

@@ -70,12 +70,7 @@ type scan struct {
 	defined []table.Name // by the group at hand
 }
 
-func (s *scan) key(n table.Name) table.Name {
-	if s.fold {
-		return fold(n)
-	}
-	return n
-}
+func (s *scan) key(n table.Name) table.Name { return n.Folded(s.fold) }
 
 func (s *scan) has(n table.Name) bool {
 	_, ok := s.names[s.key(n)]

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/copydb/copydb/internal/applier"
@@ -116,23 +115,12 @@ func (s *spill) keep(statePath, name string) error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(s.path, state.SpillPath(statePath, name))
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(statePath))
+		err = state.KeepSpill(s.path, statePath, name)
 	}
 	if err != nil {
 		return fmt.Errorf("finish spill file: %w", err)
 	}
 	return nil
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // discard removes a file that was not kept.

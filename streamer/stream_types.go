@@ -98,7 +98,6 @@ type DDL struct {
 	// Databases are databases with selected tables whose defaults it changes.
 	Databases []string
 	Query     string // at most some hundred bytes of it, for messages
-	Schema    string // the default database
 }
 
 // TableSpec is what the stream has to know of one table of the run.

@@ -44,7 +44,7 @@ func newTables(cfg *Config) (*tables, error) {
 		tr.markColumns()
 		t.byName[name] = tr
 		if cfg.FoldNames {
-			t.folded[fold(name)] = tr
+			t.folded[name.Folded(true)] = tr
 		}
 	}
 	return t, nil
@@ -74,16 +74,12 @@ func (tr *tracked) markColumns() {
 	}
 }
 
-func fold(n table.Name) table.Name {
-	return table.Name{Database: strings.ToLower(n.Database), Table: strings.ToLower(n.Table)}
-}
-
 func (t *tables) find(n table.Name) *tracked {
 	if tr := t.byName[n]; tr != nil {
 		return tr
 	}
 	if t.cfg.FoldNames {
-		return t.folded[fold(n)]
+		return t.folded[n.Folded(true)]
 	}
 	return nil
 }

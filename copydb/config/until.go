@@ -26,17 +26,6 @@ type Until struct {
 	Pos  uint64
 }
 
-// String returns the form that the command line takes.
-func (u Until) String() string {
-	switch {
-	case u.Word != "":
-		return u.Word
-	case u.GTID != "":
-		return "gtid:" + u.GTID
-	}
-	return fmt.Sprintf("file:%s:%d", u.File, u.Pos)
-}
-
 var errUntil = errors.New("must be caught_up, never, {gtid: SET}, {file: NAME, pos: N}, gtid:SET or file:NAME:POS")
 
 func untilWord(text string) (Until, error) {
