@@ -2,6 +2,7 @@ package dumper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -45,7 +46,7 @@ type Dumper struct {
 // New checks cfg and opens nothing.
 func New(cfg Config) (*Dumper, error) {
 	if cfg.Source == nil || cfg.Logger == nil {
-		return nil, fmt.Errorf("dumper needs a source and a logger")
+		return nil, errors.New("dumper needs a source and a logger")
 	}
 	return &Dumper{cfg: cfg}, nil
 }
@@ -131,3 +132,17 @@ func (d *Dumper) holds(have, want string) error {
 }
 
 const beginSnapshot = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+
+func openSnapshot(ctx context.Context, s *mysqlconn.Session) error {
+	if _, err := s.Exec(ctx, beginSnapshot); err != nil {
+		return fmt.Errorf("open a snapshot: %w", err)
+	}
+	return nil
+}
+
+func endSnapshot(ctx context.Context, s *mysqlconn.Session) error {
+	if _, err := s.Exec(ctx, "ROLLBACK"); err != nil {
+		return fmt.Errorf("end the snapshot: %w", err)
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package dumper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -227,7 +228,10 @@ type xaState struct {
 // whoever began to commit before is prepared until that is through.
 func (d *Dumper) xaState(ctx context.Context, s *mysqlconn.Session) (xaState, error) {
 	row, err := s.QueryRow(ctx, "SHOW GLOBAL STATUS LIKE 'Com_xa_commit'")
-	if err != nil || len(row) < 2 {
+	if err == nil && len(row) < 2 {
+		err = errors.New("the server does not give it")
+	}
+	if err != nil {
 		return xaState{}, fmt.Errorf("read Com_xa_commit: %w", err)
 	}
 	ids, _, err := d.preparedXA(ctx, s)
@@ -236,8 +240,8 @@ func (d *Dumper) xaState(ctx context.Context, s *mysqlconn.Session) (xaState, er
 
 // again ends a snapshot whose position is not exact and waits a moment.
 func (r *Reader) again(ctx context.Context) error {
-	if _, err := r.session.Exec(ctx, "ROLLBACK"); err != nil {
-		return fmt.Errorf("end the snapshot: %w", err)
+	if err := endSnapshot(ctx, r.session); err != nil {
+		return err
 	}
 	return group.Pause(ctx, 10*time.Millisecond)
 }
@@ -247,28 +251,27 @@ func (r *Reader) again(ctx context.Context) error {
 // before could not have been committed without another GTID. Where the source is
 // never that quiet, it locks the table, which waits for both. "Same position
 // before and after" alone is no proof.
-func (r *Reader) exactGTID(ctx context.Context, jobs []*Job) (state.Position, error) {
+func (r *Reader) exactGTID(ctx context.Context, jobs []*Job) (at state.Position, err error) {
 	for range exactTries {
-		before, err := r.session.QueryRow(ctx, "SELECT @@global.gtid_executed")
-		if err != nil {
-			return state.Position{}, fmt.Errorf("read gtid_executed: %w", err)
+		if at, err = gtidExecuted(ctx, r.session); err != nil {
+			return at, err
 		}
-		if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
-			return state.Position{}, fmt.Errorf("open a snapshot: %w", err)
+		if err := openSnapshot(ctx, r.session); err != nil {
+			return at, err
 		}
 		prepared, _, err := r.d.preparedXA(ctx, r.session)
 		if err != nil {
-			return state.Position{}, err
+			return at, err
 		}
 		after, err := r.session.QueryRow(ctx, "SELECT @@global.gtid_owned, @@global.gtid_executed")
 		if err != nil {
-			return state.Position{}, fmt.Errorf("read gtid_owned: %w", err)
+			return at, fmt.Errorf("read gtid_owned: %w", err)
 		}
-		if len(prepared) == 0 && len(after[0]) == 0 && string(before[0]) == string(after[1]) {
-			return state.Position{GTIDSet: oneLine(before[0])}, nil
+		if len(prepared) == 0 && len(after[0]) == 0 && oneLine(after[1]) == at.GTIDSet {
+			return at, nil
 		}
 		if err := r.again(ctx); err != nil {
-			return state.Position{}, err
+			return at, err
 		}
 	}
 	return r.exactLocked(ctx, jobs)
@@ -279,7 +282,7 @@ func (r *Reader) exactGTID(ctx context.Context, jobs []*Job) (state.Position, er
 // commit is through.
 func (r *Reader) exactLocked(ctx context.Context, jobs []*Job) (at state.Position, err error) {
 	if !r.d.cfg.AllowLocks {
-		return at, fmt.Errorf("an exact position needs LOCK TABLES … READ for an instant, and source.allow_locks is false")
+		return at, errors.New("an exact position needs LOCK TABLES … READ for an instant, and source.allow_locks is false")
 	}
 	locker, err := r.d.openSession(ctx, jobs[0].Start)
 	if err != nil {
@@ -306,7 +309,7 @@ const lockedWriteTimeout = 60
 // writers wait until all of it is read.
 func (r *Reader) holdLocked(ctx context.Context, jobs []*Job) (at state.Position, err error) {
 	if !r.d.cfg.AllowLocks {
-		return at, fmt.Errorf("it is in no snapshot and has no usable key, so it needs LOCK TABLES … READ, and source.allow_locks is false")
+		return at, errors.New("it is in no snapshot and has no usable key, so it needs LOCK TABLES … READ, and source.allow_locks is false")
 	}
 	if _, err := r.session.Exec(ctx, fmt.Sprintf("SET SESSION net_write_timeout = %d", lockedWriteTimeout)); err != nil {
 		return at, err
@@ -332,10 +335,7 @@ func (r *Reader) openLocked(ctx context.Context, locker *mysqlconn.Session) (at 
 	if at, err = r.lockedPosition(ctx, locker); err != nil {
 		return at, err
 	}
-	if _, err := r.session.Exec(ctx, beginSnapshot); err != nil {
-		return at, fmt.Errorf("open a snapshot: %w", err)
-	}
-	return at, nil
+	return at, openSnapshot(ctx, r.session)
 }
 
 // lockedPosition returns MySQL's position while a session holds tables.
@@ -343,11 +343,7 @@ func (r *Reader) lockedPosition(ctx context.Context, locker *mysqlconn.Session) 
 	if r.d.cfg.Rung != RungGTID {
 		return Status(ctx, locker, r.d.cfg.Identity.Version)
 	}
-	row, err := locker.QueryRow(ctx, "SELECT @@global.gtid_executed")
-	if err != nil {
-		return state.Position{}, fmt.Errorf("read gtid_executed: %w", err)
-	}
-	return state.Position{GTIDSet: oneLine(row[0])}, nil
+	return gtidExecuted(ctx, locker)
 }
 
 // lockTables takes the read locks, all or none, waiting at most a second at a
@@ -370,7 +366,7 @@ func lockTables(ctx context.Context, s *mysqlconn.Session, jobs []*Job) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("lock %s for an instant: %w", jobs[0].Layout.Table, err)
+		return fmt.Errorf("lock %s: %w", jobs[0].Layout.Table, err)
 	}
 	return nil
 }

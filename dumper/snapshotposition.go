@@ -30,9 +30,9 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 	d.snapshots.Lock() // our own sessions at least do not ask at the same time
 	defer d.snapshots.Unlock()
 	var last state.Position
-	quiet := 0
+	quiet := 0 // snapshots in a row at last beside which nobody committed
 	for range snapshotTries {
-		p, begin, err := d.openSnapshot(ctx, s)
+		p, begin, err := d.trySnapshot(ctx, s)
 		if err != nil {
 			return p, err
 		}
@@ -50,26 +50,26 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 		if quiet >= quietTries {
 			return p, nil
 		}
-		if _, err := s.Exec(ctx, "ROLLBACK"); err != nil {
-			return p, fmt.Errorf("end the snapshot: %w", err)
+		if err := endSnapshot(ctx, s); err != nil {
+			return p, err
 		}
 		if err := group.Pause(ctx, snapshotPause); err != nil {
 			return p, err
 		}
 	}
-	return last, errors.New("open a snapshot: each one stands beside a rotation of the binary log, or at a place of which the source knows no GTID position")
+	return last, errors.New("open a snapshot: each one stands beside a rotation of the binary log, or at a place of which the source knows no GTID position; a larger max_binlog_size on the source has fewer rotations")
 }
 
-// openSnapshot opens a snapshot and returns its position, and whether that is the
+// trySnapshot opens a snapshot and returns its position, and whether that is the
 // begin of a log file. The position is zero where the log was rotated meanwhile:
 // its file and its place are not set at once.
-func (d *Dumper) openSnapshot(ctx context.Context, s *mysqlconn.Session) (p state.Position, begin bool, err error) {
+func (d *Dumper) trySnapshot(ctx context.Context, s *mysqlconn.Session) (p state.Position, begin bool, err error) {
 	before, err := Status(ctx, s, d.cfg.Identity.Version)
 	if err != nil {
 		return p, false, err
 	}
-	if _, err := s.Exec(ctx, beginSnapshot); err != nil {
-		return p, false, fmt.Errorf("open a snapshot: %w", err)
+	if err := openSnapshot(ctx, s); err != nil {
+		return p, false, err
 	}
 	p, err = steady(func() (state.Position, error) { return snapshotStatus(ctx, s) })
 	if err != nil {
@@ -88,9 +88,6 @@ func (d *Dumper) openSnapshot(ctx context.Context, s *mysqlconn.Session) (p stat
 	first, err := withGTIDSet(ctx, s, state.Position{File: p.File, Pos: firstEvent})
 	return p, p.GTIDSet == first.GTIDSet, err
 }
-
-// firstEvent is where the events of a log file begin.
-const firstEvent = 4
 
 // committing counts the sessions that are seen to commit.
 func committing(ctx context.Context, s *mysqlconn.Session) (int, error) {

@@ -28,6 +28,9 @@ type Start struct {
 	XAUnseen bool
 }
 
+// firstEvent is where the events of a log file begin.
+const firstEvent = 4
+
 // batchSize is how many tables share a start position: their metadata locks are
 // held together for the moment that takes.
 const batchSize = 200
@@ -70,7 +73,7 @@ func (d *Dumper) TakeStart(ctx context.Context, database string, names []string)
 	}
 	var until state.Position
 	if d.cfg.Rung == RungFile {
-		until, pos.Pos = pos, 4
+		until, pos.Pos = pos, firstEvent
 	}
 	asked, err := d.waitForXA(ctx, other)
 	if err != nil {
@@ -100,26 +103,28 @@ func (d *Dumper) Batch() int {
 func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
 	switch d.cfg.Rung {
 	case RungGTID:
-		row, err := s.QueryRow(ctx, "SELECT @@global.gtid_executed")
-		if err != nil {
-			return state.Position{}, fmt.Errorf("read gtid_executed: %w", err)
-		}
-		return state.Position{GTIDSet: oneLine(row[0])}, nil
+		return gtidExecuted(ctx, s)
 	case RungMariaDB:
 		p, err := d.snapshotPosition(ctx, s)
 		if err != nil {
 			return p, err
 		}
-		if _, err := s.Exec(ctx, "ROLLBACK"); err != nil {
-			return p, fmt.Errorf("end the snapshot: %w", err)
-		}
-		return p, nil
+		return p, endSnapshot(ctx, s)
 	case RungFlush:
 		return d.walkFlush(ctx, s)
 	case RungFile:
 		return Status(ctx, s, d.cfg.Identity.Version)
 	}
 	return state.Position{}, fmt.Errorf("no way to a start position: rung %q", d.cfg.Rung)
+}
+
+// gtidExecuted returns MySQL's position as the set of what is executed.
+func gtidExecuted(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
+	row, err := s.QueryRow(ctx, "SELECT @@global.gtid_executed")
+	if err != nil {
+		return state.Position{}, fmt.Errorf("read gtid_executed: %w", err)
+	}
+	return state.Position{GTIDSet: oneLine(row[0])}, nil
 }
 
 // oneLine is a GTID set as the state keeps it: the server breaks its lines.
@@ -162,7 +167,7 @@ func (d *Dumper) walkFlush(ctx context.Context, s *mysqlconn.Session) (state.Pos
 				return p, err
 			}
 			if waiting == 0 {
-				p.Pos = 4
+				p.Pos = firstEvent
 				return p, nil
 			}
 		}
@@ -246,7 +251,7 @@ func Status(ctx context.Context, q table.Queryer, v mysqlconn.Version) (state.Po
 		return err
 	})
 	if err == nil && p.File == "" {
-		err = fmt.Errorf("the binary log is off")
+		err = errors.New("the binary log is off")
 	}
 	if err != nil {
 		return p, fmt.Errorf("read the end of the binary log: %w", err)
