@@ -8,6 +8,7 @@ import (
 
 	"github.com/copydb/copydb/dumper"
 	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/streamer"
@@ -61,7 +62,7 @@ func (r *run) newFile() string {
 // checkFirstPass says in the preflight of a fresh run what would stop it as soon
 // as it has taken its start positions.
 func (r *run) checkFirstPass(ctx context.Context) ([]check.Finding, error) {
-	if r.adopted || r.facts.Rung != check.RungFileStart || r.facts.End.File == "" {
+	if r.adopted || r.facts.Rung != position.RungFileStart || r.facts.End.File == "" {
 		return nil, nil
 	}
 	var names []table.Name

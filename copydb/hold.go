@@ -224,7 +224,7 @@ func (r *run) configure(ctx context.Context) error {
 		SQLLogBin: r.opt.Config.Target.SQLLogBin, MaxPacket: packet, MaxNotes: notes,
 		Flavor: r.facts.Source.Identity.Version.Flavor, Threads: r.opt.Config.CatchUp.Threads}
 	r.dump, err = dumper.New(dumper.Config{Source: r.source, Identity: r.facts.Source.Identity,
-		Rung: dumper.Rung(r.facts.Rung), AllowLocks: r.opt.Config.Source.AllowLocks, Logger: r.log})
+		Rung: r.facts.Rung, AllowLocks: r.opt.Config.Source.AllowLocks, Logger: r.log})
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/copydb/copydb/dumper"
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
@@ -124,7 +125,7 @@ func (r *run) noteConsistent(ctx context.Context) error {
 		return err
 	}
 	var seen *state.Position
-	if dumper.Rung(r.facts.Rung) == dumper.RungGTID {
+	if r.facts.Rung == position.RungGTID {
 		row, err := s.QueryRow(ctx, "SELECT CONCAT_WS(',', NULLIF(@@global.gtid_executed, ''), NULLIF(@@global.gtid_owned, ''))")
 		if err != nil {
 			return fmt.Errorf("read what the snapshots may have seen: %w", err)

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/copydb/copydb/internal/check"
 	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/position"
@@ -20,7 +19,7 @@ import (
 func (c *catcher) newStream(src state.Source) (*streamer.Stream, error) {
 	r := c.r
 	conf := r.dumpConfig()
-	conf.Start, conf.GTIDs, conf.Fingerprint = src.LastResumable, r.facts.Rung == check.RungGTID, src.LogFingerprint
+	conf.Start, conf.GTIDs, conf.Fingerprint = src.LastResumable, r.facts.Rung == position.RungGTID, src.LogFingerprint
 	conf.Tables, conf.Selected, conf.Ignore = r.tableSpecs(), r.facts.Selection.Match, r.isLeftOut()
 	conf.StatePath, conf.Spilled = r.store.Path(), c.spills
 	conf.StopUnseenXA = r.xaUnseen
@@ -206,7 +205,7 @@ func (r *run) askEnd(ctx context.Context, conn *mysqlconn.Control, files bool) (
 	if e.at.Pos, err = strconv.ParseUint(rows[0]["Position"], 10, 64); err != nil {
 		return e, fmt.Errorf("read the end of the source's binary log: %w", err)
 	}
-	if r.facts.Rung == check.RungGTID {
+	if r.facts.Rung == position.RungGTID {
 		e.at.GTIDSet = withoutNewlines(rows[0]["Executed_Gtid_Set"])
 	}
 	var now float64

@@ -13,24 +13,12 @@ import (
 	"github.com/copydb/copydb/state"
 )
 
-// Rung is a way to find a start position that no snapshot opened later can
-// miss a transaction of. The names are printed in the plan.
-type Rung string
-
-// The ladder, best first.
-const (
-	RungGTID    Rung = "gtid"       // MySQL, gtid_mode ON: gtid_executed, then the snapshots
-	RungMariaDB Rung = "mariadb"    // the position that belongs to a consistent snapshot
-	RungFlush   Rung = "flush"      // MySQL without GTIDs: a new log file, then the snapshots
-	RungFile    Rung = "file_start" // MySQL without GTIDs or RELOAD: the current file from its start
-)
-
 // Config is what a Dumper needs. Identity is the server that every session must
 // prove to be.
 type Config struct {
 	Source   *mysqlconn.Server
 	Identity mysqlconn.Identity
-	Rung     Rung
+	Rung     position.Rung
 	// AllowLocks permits LOCK TABLES … READ for the instant that an exact position
 	// may need.
 	AllowLocks bool
@@ -97,7 +85,7 @@ func (d *Dumper) openSession(ctx context.Context, start state.Position) (*mysqlc
 func (d *Dumper) prove(ctx context.Context, s *mysqlconn.Session, start state.Position) error {
 	gtids := "''"
 	switch {
-	case d.cfg.Rung == RungGTID:
+	case d.cfg.Rung == position.RungGTID:
 		gtids = "@@global.gtid_executed"
 	case d.flavor() == mysqlconn.MariaDB:
 		gtids = "@@global.gtid_binlog_pos"

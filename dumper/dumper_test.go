@@ -13,6 +13,7 @@ import (
 	"github.com/copydb/copydb/internal/applier"
 	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/internal/testdb"
@@ -28,7 +29,7 @@ type bench struct {
 	dumper *Dumper
 }
 
-func newBench(t *testing.T, kind servers.Kind, rung Rung) *bench {
+func newBench(t *testing.T, kind servers.Kind, rung position.Rung) *bench {
 	t.Helper()
 	b := &bench{server: testdb.One(t, kind, testdb.WithFast())}
 	var err error
@@ -93,7 +94,7 @@ func job(tab *table.Table, chunkBytes int64) *Job {
 		Alone: func(context.Context) (func(), error) { return func() {}, nil }}
 }
 
-var kinds = map[servers.Kind]Rung{servers.MySQL: RungGTID, servers.MySQLNoGTID: RungFlush, servers.MariaDB118: RungMariaDB}
+var kinds = map[servers.Kind]position.Rung{servers.MySQL: position.RungGTID, servers.MySQLNoGTID: position.RungFlush, servers.MariaDB118: position.RungMariaDB}
 
 // Every row of every keyed table is read once, whatever its key is, in chunks
 // whose ranges follow one another without gaps (behaviours 2.2, 3.5).
@@ -303,7 +304,7 @@ func loadDatabase(t *testing.T, srv *servers.Server) []string {
 // After a reader was closed in the middle of a chunk, nothing of it is left on
 // the source: no session, no transaction, no lock (invariant 4).
 func TestClosedReaderLeavesNothing(t *testing.T) {
-	b := newBench(t, servers.MySQL, RungGTID)
+	b := newBench(t, servers.MySQL, position.RungGTID)
 	testdb.CreateLoadTables(t, b.server, "left", 1, 20_000)
 	tab := b.tables(t, "left")[0]
 	ctx, cancel := context.WithCancelCause(t.Context())

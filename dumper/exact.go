@@ -11,6 +11,7 @@ import (
 	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
@@ -152,9 +153,9 @@ func (r *Reader) openExact(ctx context.Context, jobs []*Job) (at state.Position,
 	switch rung := r.d.cfg.Rung; {
 	case !jobs[0].Layout.Table.Transactional():
 		at, err = r.holdLocked(ctx, jobs)
-	case rung == RungMariaDB:
+	case rung == position.RungMariaDB:
 		at, err = r.exactMariaDB(ctx, jobs)
-	case rung == RungGTID:
+	case rung == position.RungGTID:
 		at, err = r.exactGTID(ctx, jobs)
 	default:
 		at, err = r.exactLocked(ctx, jobs)
@@ -317,7 +318,7 @@ func (r *Reader) holdLocked(ctx context.Context, jobs []*Job) (at state.Position
 	if err := lockTables(ctx, r.session, jobs); err != nil {
 		return at, err
 	}
-	if r.d.cfg.Rung != RungMariaDB {
+	if r.d.cfg.Rung != position.RungMariaDB {
 		return r.lockedPosition(ctx, r.session)
 	}
 	if at, err = Status(ctx, r.session, r.d.cfg.Identity.Version); err != nil {
@@ -329,7 +330,7 @@ func (r *Reader) holdLocked(ctx context.Context, jobs []*Job) (at state.Position
 // openLocked opens the snapshot and returns its position, while locker holds the
 // tables.
 func (r *Reader) openLocked(ctx context.Context, locker *mysqlconn.Session) (at state.Position, err error) {
-	if r.d.cfg.Rung == RungMariaDB {
+	if r.d.cfg.Rung == position.RungMariaDB {
 		return r.d.snapshotPosition(ctx, r.session)
 	}
 	if at, err = r.lockedPosition(ctx, locker); err != nil {
@@ -340,7 +341,7 @@ func (r *Reader) openLocked(ctx context.Context, locker *mysqlconn.Session) (at 
 
 // lockedPosition returns MySQL's position while a session holds tables.
 func (r *Reader) lockedPosition(ctx context.Context, locker *mysqlconn.Session) (state.Position, error) {
-	if r.d.cfg.Rung != RungGTID {
+	if r.d.cfg.Rung != position.RungGTID {
 		return Status(ctx, locker, r.d.cfg.Identity.Version)
 	}
 	return gtidExecuted(ctx, locker)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/test/servers"
 )
@@ -73,7 +74,7 @@ func rotating(t *testing.T, srv *servers.Server) (*Dumper, *mysqlconn.Session) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Config{Source: conn, Identity: id, Rung: RungMariaDB, Logger: slog.New(slog.DiscardHandler)})
+	d, err := New(Config{Source: conn, Identity: id, Rung: position.RungMariaDB, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

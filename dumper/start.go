@@ -10,6 +10,7 @@ import (
 
 	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
@@ -18,7 +19,7 @@ import (
 // place.
 type Start struct {
 	Position state.Position
-	// Until is set where Position is older than the structures (RungFile): the end
+	// Until is set where Position is older than the structures (RungFileStart): the end
 	// of the log while the metadata locks were held. Between the two the log may
 	// have DDL of the tables, and changes of before it.
 	Until  state.Position
@@ -72,7 +73,7 @@ func (d *Dumper) TakeStart(ctx context.Context, database string, names []string)
 		return nil, err
 	}
 	var until state.Position
-	if d.cfg.Rung == RungFile {
+	if d.cfg.Rung == position.RungFileStart {
 		until, pos.Pos = pos, firstEvent
 	}
 	asked, err := d.waitForXA(ctx, other)
@@ -91,28 +92,28 @@ func (d *Dumper) TakeStart(ctx context.Context, database string, names []string)
 
 // Batch is how many tables one call of TakeStart should get.
 func (d *Dumper) Batch() int {
-	if d.cfg.Rung == RungFlush || d.cfg.Rung == RungFile {
+	if d.cfg.Rung == position.RungFlush || d.cfg.Rung == position.RungFileStart {
 		return flushBatch
 	}
 	return batchSize
 }
 
 // walk finds a position such that every transaction up to it is visible to any
-// snapshot that is opened afterwards. On RungFile that holds for the begin of
+// snapshot that is opened afterwards. On RungFileStart that holds for the begin of
 // the file only: a rotation waits for what stands in the file before.
 func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
 	switch d.cfg.Rung {
-	case RungGTID:
+	case position.RungGTID:
 		return gtidExecuted(ctx, s)
-	case RungMariaDB:
+	case position.RungMariaDB:
 		p, err := d.snapshotPosition(ctx, s)
 		if err != nil {
 			return p, err
 		}
 		return p, endSnapshot(ctx, s)
-	case RungFlush:
+	case position.RungFlush:
 		return d.walkFlush(ctx, s)
-	case RungFile:
+	case position.RungFileStart:
 		return Status(ctx, s, d.cfg.Identity.Version)
 	}
 	return state.Position{}, fmt.Errorf("no way to a start position: rung %q", d.cfg.Rung)

@@ -22,7 +22,7 @@ import (
 // In a storm of XA transactions an exact snapshot has those that are committed
 // up to its position and no other: as many rows as the log has XA COMMITs there.
 func TestExactPositionInAnXAStorm(t *testing.T) {
-	for kind, rung := range map[servers.Kind]Rung{servers.MySQL: RungGTID, servers.MySQLNoGTID: RungFlush, servers.MariaDB1011: RungMariaDB, servers.MariaDB118: RungMariaDB} {
+	for kind, rung := range map[servers.Kind]position.Rung{servers.MySQL: position.RungGTID, servers.MySQLNoGTID: position.RungFlush, servers.MariaDB1011: position.RungMariaDB, servers.MariaDB118: position.RungMariaDB} {
 		t.Run(string(kind), func(t *testing.T) {
 			b := newBench(t, kind, rung)
 			testdb.Exec(t, b.server, "CREATE DATABASE ex; CREATE TABLE ex.t (a INT); CREATE TABLE ex.other (a INT)")

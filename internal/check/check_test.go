@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/test/servers"
 )
@@ -56,7 +57,7 @@ func healthy(t *testing.T, source, target *servers.Server) {
 	if len(f.Tables) != 2 || f.Tables[0].String() != "a.t" || len(f.Databases) != 1 || f.Databases[0].Name != "a" {
 		t.Errorf("selection: %v %v", f.Tables, f.Databases)
 	}
-	wantRung := map[servers.Kind]Rung{servers.MySQL: RungGTID, servers.MySQLNoGTID: RungFlush, servers.MariaDB1011: RungMariaDB, servers.MariaDB118: RungMariaDB}
+	wantRung := map[servers.Kind]position.Rung{servers.MySQL: position.RungGTID, servers.MySQLNoGTID: position.RungFlush, servers.MariaDB1011: position.RungMariaDB, servers.MariaDB118: position.RungMariaDB}
 	if f.Rung != wantRung[source.Kind] || f.RungReason == "" || f.GTID != source.Kind.HasGTID() {
 		t.Errorf("rung %s (%s), gtid %v", f.Rung, f.RungReason, f.GTID)
 	}

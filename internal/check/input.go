@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/state"
 )
@@ -61,17 +62,6 @@ type Resume struct {
 	MustContain []string // GTID sets that another server of the same history has to hold; MySQL only
 }
 
-// Rung is a way to get start positions and snapshots that belong together.
-type Rung string
-
-// The rungs, best first; see "Positions and snapshots" in docs.
-const (
-	RungGTID      Rung = "gtid"       // MySQL, gtid_mode ON
-	RungMariaDB   Rung = "mariadb"    // the snapshot says its own position
-	RungFlush     Rung = "flush"      // MySQL without GTIDs: a new binary log file
-	RungFileStart Rung = "file_start" // MySQL without GTIDs and RELOAD: the begin of the current file
-)
-
 // LeftOut is an object of a selected database that is not copied.
 type LeftOut struct {
 	Type     string // view, sequence, trigger, procedure, function, package, event
@@ -105,7 +95,7 @@ type Facts struct {
 
 	End        state.Position // of the source's binary log when asked
 	GTID       bool           // transactions of the source carry GTIDs that positions may name
-	Rung       Rung
+	Rung       position.Rung
 	RungReason string
 
 	LoadMethod string // load_data or insert

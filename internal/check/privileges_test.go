@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/table"
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/test/servers"
@@ -155,7 +156,7 @@ func sufficient(t *testing.T, in *Input, source *servers.Server) {
 	defer src.Close()
 	read := []string{"SHOW BINARY LOGS", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "SELECT * FROM shop_2.t", "SHOW CREATE TABLE shop_2.t",
 		"XA RECOVER", "ROLLBACK", "SHOW PROCESSLIST"}
-	if in.Facts.Rung == RungFlush {
+	if in.Facts.Rung == position.RungFlush {
 		read = append(read, "FLUSH BINARY LOGS")
 	}
 	if source.Kind.IsMariaDB() {

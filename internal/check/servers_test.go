@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/test/servers"
 )
@@ -94,7 +95,7 @@ func noReload(t *testing.T, source, target *servers.Server) {
 	want(t, found, SeverityWarning, "xa_recover", "GRANT XA_RECOVER_ADMIN")
 	want(t, found, SeverityWarning, "source_process", "GRANT PROCESS")
 	wantNoErrors(t, found)
-	if in.Facts.Rung != RungFileStart || !strings.Contains(in.Facts.RungReason, "RELOAD") {
+	if in.Facts.Rung != position.RungFileStart || !strings.Contains(in.Facts.RungReason, "RELOAD") {
 		t.Errorf("rung %s: %s", in.Facts.Rung, in.Facts.RungReason)
 	}
 }

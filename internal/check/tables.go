@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/table"
 )
 
@@ -47,8 +48,8 @@ func (r *runner) exactTable(t *table.Table, why string) {
 		return
 	}
 	rung := r.in.Facts.Rung
-	always := rung == RungFlush || rung == RungFileStart
-	if rung != RungMariaDB { // whose snapshots say their own position
+	always := rung == position.RungFlush || rung == position.RungFileStart
+	if rung != position.RungMariaDB { // whose snapshots say their own position
 		lacks := r.lacksLock(t)
 		if lacks || !r.in.AllowLocks {
 			r.cannotLock(t, why, always, lacks)
