@@ -154,10 +154,7 @@ type plan struct {
 
 func (a *Applier) plan(w *Window) plan {
 	var p plan
-	limit := insertBytes
-	if a.cfg.MaxPacket > 0 {
-		limit = min(limit, int(a.cfg.MaxPacket)/2)
-	}
+	limit := a.cfg.statementBytes()
 	p.spread = len(a.lanes) > 1 && w.Net() >= spreadRows
 	for _, n := range w.nets {
 		wr := a.writers[n.table]
@@ -193,7 +190,7 @@ func (a *Applier) meet(ctx context.Context, w *Window) error {
 		}
 		wr, err := newWriter(ctx, s, a.cfg.Version, n.table)
 		if err != nil {
-			return failed(w.first(n.table), err)
+			return failed(n.first, err)
 		}
 		if a.writers == nil {
 			a.writers, a.read = map[*table.Table]*writer{}, time.Now()
@@ -201,18 +198,6 @@ func (a *Applier) meet(ctx context.Context, w *Window) error {
 		a.writers[n.table] = wr
 	}
 	return nil
-}
-
-// first returns the first change of a table.
-func (w *Window) first(t *table.Table) *Change {
-	for i := range w.Units {
-		for j := range w.Units[i].Changes {
-			if c := &w.Units[i].Changes[j]; c.Table == t {
-				return c
-			}
-		}
-	}
-	return &Change{Table: t}
 }
 
 // raise moves high-water to the window's end, unless it is there.
@@ -244,10 +229,8 @@ func (a *Applier) commit(ctx context.Context, stmts []*statement, w *Window) err
 		return err
 	}
 	low, streamed := Reached(w.Units)
-	high, ahead := w.last().End().High, !a.high.IsZero()
-	if ahead && position.Reached(a.cfg.Flavor, high, a.high) {
-		ahead = false
-	}
+	high := w.last().End().High
+	ahead := !a.high.IsZero() && !position.Reached(a.cfg.Flavor, high, a.high)
 	if ahead {
 		high = a.high
 	}
@@ -302,30 +285,18 @@ func (s *statement) run(ctx context.Context, on *mysqlconn.Session) error {
 	return nil
 }
 
-func (s *statement) exec(ctx context.Context, on *mysqlconn.Session) (err error) {
+func (s *statement) exec(ctx context.Context, on *mysqlconn.Session) error {
 	zeros := s.zeros()
-	if zeros > 0 {
-		if _, err := on.Exec(ctx, "SET SESSION sql_mode = '"+looseMode+"'"); err != nil {
-			return err
-		}
-		defer func() {
-			if _, serr := on.Exec(ctx, "SET SESSION sql_mode = '"+strictMode+"'"); err == nil {
-				err = serr
-			}
-		}()
+	if zeros == 0 {
+		return s.checked(ctx, on, 0)
 	}
-	res, err := on.ExecBytes(ctx, s.text())
-	if s.verb == upsert && mysqlconn.IsDuplicateKey(err) {
-		res, err = on.ExecBytes(ctx, s.replaceText())
-	}
-	if s.verb == upsert && mysqlconn.IsDuplicateKey(err) && len(s.writer.hashed) > 0 {
-		for _, q := range s.evictions() {
-			if _, err := on.ExecBytes(ctx, q); err != nil {
-				return err
-			}
-		}
-		res, err = on.ExecBytes(ctx, s.replaceText())
-	}
+	return loosely(ctx, on, func() error { return s.checked(ctx, on, zeros) })
+}
+
+// checked writes the rows and checks that the target has them as they are given,
+// zeros ENUM values of index 0 among them.
+func (s *statement) checked(ctx context.Context, on *mysqlconn.Session, zeros int) error {
+	res, err := s.write(ctx, on)
 	if err != nil {
 		return err
 	}
@@ -338,4 +309,22 @@ func (s *statement) exec(ctx context.Context, on *mysqlconn.Session) (err error)
 		}
 	}
 	return checkWarnings(ctx, on, s.writer.source, int(res.Warnings), zeros)
+}
+
+// write sends the statement, and makes room where rows are in its way (1062).
+func (s *statement) write(ctx context.Context, on *mysqlconn.Session) (mysqlconn.Result, error) {
+	res, err := on.ExecBytes(ctx, s.text())
+	if s.verb != upsert || !mysqlconn.IsDuplicateKey(err) {
+		return res, err
+	}
+	res, err = on.ExecBytes(ctx, s.replaceText())
+	if len(s.writer.hashed) == 0 || !mysqlconn.IsDuplicateKey(err) {
+		return res, err
+	}
+	for _, q := range s.evictions() {
+		if res, err := on.ExecBytes(ctx, q); err != nil {
+			return res, err
+		}
+	}
+	return on.ExecBytes(ctx, s.replaceText())
 }

@@ -49,6 +49,14 @@ func (c Config) setup() []string {
 	return out
 }
 
+// statementBytes is the size at which a multi-row statement is cut.
+func (c Config) statementBytes() int {
+	if c.MaxPacket > 0 {
+		return min(insertBytes, int(c.MaxPacket)/2)
+	}
+	return insertBytes
+}
+
 // OpenSession opens a session on the target that is set up to write rows.
 func (c Config) OpenSession(ctx context.Context) (*mysqlconn.Session, error) {
 	return c.Target.OpenSession(ctx, c.setup()...)
@@ -83,6 +91,20 @@ func (c Config) inTransaction(ctx context.Context, s *mysqlconn.Session, fn func
 		return fmt.Errorf("commit on the target: %w", err)
 	}
 	return nil
+}
+
+// loosely runs fn while s takes ENUM's index 0, which a strict session refuses
+// (error 1265).
+func loosely(ctx context.Context, s *mysqlconn.Session, fn func() error) (err error) {
+	if _, err := s.Exec(ctx, "SET SESSION sql_mode = '"+looseMode+"'"); err != nil {
+		return err
+	}
+	defer func() {
+		if _, serr := s.Exec(ctx, "SET SESSION sql_mode = '"+strictMode+"'"); err == nil {
+			err = serr
+		}
+	}()
+	return fn()
 }
 
 // WarningError is returned for a write that the target carried out but warned

@@ -14,6 +14,9 @@ const (
 	removeOne  // DELETE … LIMIT 1, by all columns
 )
 
+// verbsOnce are those for changes of exact tables.
+var verbsOnce = map[Op]verb{Insert: insertOnly, Update: updateOne, Delete: removeOne}
+
 const (
 	// A list of more keys than this is none that servers look up one by one: they
 	// weigh the ranges against a scan, and give up at a limit of memory.
@@ -76,7 +79,7 @@ func exactly(changes []*Change, writers map[*table.Table]*writer, limit int) []*
 	tied := map[int]*statement{} // by component
 	for _, c := range changes {
 		w := writers[c.Table]
-		v := map[Op]verb{Insert: insertOnly, Update: updateOne, Delete: removeOne}[c.Op]
+		v := verbsOnce[c.Op]
 		s, component := open[c.Table], c.Table.Component
 		if component != 0 {
 			s = tied[component]

@@ -18,8 +18,7 @@ type writer struct {
 	transactional bool
 	columns       []int    // of the source: those that are written
 	names         []string // of the target, quoted, for columns
-	key           []int    // of the source: the usable key
-	exact         bool     // no usable key: each change is made once, to one row
+	key           []int    // of the source: the usable key; nil for an exact table
 	inKey         []bool   // for columns: part of a unique key
 	keyed         bool     // one that has no other columns
 	enums         []int
@@ -82,15 +81,13 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 		updates = append(updates, name+" = "+newValue(v, name))
 	}
 	if key := src.UsableKey(); key != nil {
-		for _, kc := range key.Columns {
-			w.key = append(w.key, slices.IndexFunc(src.Columns, func(c table.Column) bool { return c.Name == kc.Name }))
-		}
-	} else if w.exact = true; !w.transactional {
+		w.key = src.Places(key)
+	} else if !w.transactional {
 		return nil, fmt.Errorf("write rows of %s: it has no usable key, and the target's engine %s does not roll back", src, dst.Engine)
 	}
 	for i := range dst.Keys {
 		if k := &dst.Keys[i]; k.Hash && dst.Engine == "InnoDB" {
-			w.hashed = append(w.hashed, w.places(k))
+			w.hashed = append(w.hashed, src.Places(k))
 		}
 	}
 	w.names, w.keyed = names, w.keyed && !lacking
@@ -104,15 +101,6 @@ func newWriter(ctx context.Context, q table.Queryer, v mysqlconn.Version, src *t
 	w.update = "UPDATE " + dst.Quoted() + " SET "
 	w.deleteChecked, w.updateChecked = withChecks(v, w.delete), withChecks(v, w.update)
 	return w, nil
-}
-
-// places finds the columns of a key of the target in the source's structure.
-func (w *writer) places(k *table.Key) []int {
-	var out []int
-	for _, kc := range k.Columns {
-		out = append(out, slices.IndexFunc(w.source.Columns, func(c table.Column) bool { return strings.EqualFold(c.Name, kc.Name) }))
-	}
-	return out
 }
 
 // withChecks turns foreign_key_checks on for one statement.

@@ -41,17 +41,18 @@ type End struct {
 // are there is right whatever the server holds equal.
 type Window struct {
 	Units []Unit
-	// Exact are the changes of tables without a usable key, in log order.
+	// exact are the changes of tables without a usable key, in log order.
 	exact []*Change
 	nets  []*net // in the order in which tables were met
 	by    map[*table.Table]*net
-	key   []byte
+	key   []byte // of the row at hand
 }
 
 // net is what a window leaves of one table.
 type net struct {
 	table *table.Table
-	key   []int // the usable key: places in the structure
+	first *Change // the first one of the table
+	key   []int   // the usable key: places in the structure; nil for an exact table
 	rows  []netRow
 	at    map[string]int // by the key's literals: the place in rows
 }
@@ -81,7 +82,7 @@ func (w *Window) Add(u Unit) {
 func (w *Window) fold(c *Change) {
 	n := w.by[c.Table]
 	if n == nil {
-		n = newNet(c.Table)
+		n = newNet(c)
 		if w.by == nil {
 			w.by = map[*table.Table]*net{}
 		}
@@ -101,13 +102,10 @@ func (w *Window) fold(c *Change) {
 	}
 }
 
-func newNet(t *table.Table) *net {
-	n := &net{table: t}
-	if key := t.UsableKey(); key != nil {
-		n.at = map[string]int{}
-		for _, kc := range key.Columns {
-			n.key = append(n.key, slices.IndexFunc(t.Columns, func(c table.Column) bool { return c.Name == kc.Name }))
-		}
+func newNet(c *Change) *net {
+	n := &net{table: c.Table, first: c}
+	if key := c.Table.UsableKey(); key != nil {
+		n.at, n.key = map[string]int{}, c.Table.Places(key)
 	}
 	return n
 }

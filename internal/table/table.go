@@ -265,6 +265,16 @@ func (t *Table) SetNull() bool {
 	return slices.ContainsFunc(t.Foreign, func(fk ForeignKey) bool { return fk.OnDelete == "SET NULL" })
 }
 
+// Places returns where the columns of a key stand in the table, which may write
+// their names in another case; -1 for one that it does not have.
+func (t *Table) Places(k *Key) []int {
+	out := make([]int, len(k.Columns))
+	for i, kc := range k.Columns {
+		out[i] = slices.IndexFunc(t.Columns, func(c Column) bool { return strings.EqualFold(c.Name, kc.Name) })
+	}
+	return out
+}
+
 // InUniqueKey reports whether a column is in a key by which the server finds a
 // row fast, whether or not the table's changes may be applied by it alone.
 func (t *Table) InUniqueKey(column string) bool {
