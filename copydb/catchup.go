@@ -35,26 +35,39 @@ type catcher struct {
 	ends    chan sourceEnd
 	readErr error // valid once in is closed
 
-	have      state.Position // the boundary that the target has reached
-	spills    []string       // the spill files that a stream from there needs
-	inside    bool           // it has a part of a transaction from behind there
-	committed time.Time      // when the source committed what is applied
-	kept      time.Time      // when the target was told a position last
-	win       *window        // is being collected
-	busy      *window        // is being applied; nil = none
-	work      chan *window
-	results   chan outcome
-	prev      *streamer.Transaction // was taken in last
-	print     string                // the fingerprint of the file that was read last
-	once      exactly               // changes that must not be made twice
-	ended     bool                  // nothing more will be read
-	stop      *state.Position
-	stopNow   bool // the stop point is the source's end when first asked
-	indexed   bool
+	have        state.Position // the boundary that the target has reached
+	spills      []string       // the spill files that a stream from there needs
+	inside      bool           // it has a part of a transaction from behind there
+	committed   time.Time      // when the source committed what is applied
+	kept        time.Time      // when the target was told a position last
+	win         *window        // is being collected
+	busy        *window        // is being applied; nil = none
+	work        chan *window
+	results     chan outcome
+	prev        *streamer.Transaction // was taken in last
+	fingerprint string                // of the log file that was read last
+	once        exactly               // changes that must not be made twice
+	ended       bool                  // nothing more will be read
+	stop        *state.Position
+	stopNow     bool // the stop point is the source's end when first asked
+	indexed     bool
 	// again is the place from where on constraints are validated once more, nil
 	// where none must be; suspects is why.
 	again    *state.Position
 	suspects map[string]*suspects
+}
+
+// newCatcher makes one that goes on from what the target has. stopNow says that
+// it ends at what is the source's end when first asked.
+func (r *run) newCatcher(stopNow bool) *catcher {
+	r.mu.Lock()
+	src, spills := r.st.Sources[0], r.st.SpillFiles
+	r.mu.Unlock()
+	return &catcher{r: r, flavor: r.facts.Source.Identity.Version.Flavor, apply: applier.NewApplier(r.write, r.highWater),
+		in: make(chan *streamer.Transaction, 1024), room: semaphore.NewWeighted(backlogBytes), ends: make(chan sourceEnd, 1),
+		win: &window{}, work: make(chan *window, 1), results: make(chan outcome, 1),
+		have: src.LastResumable, spills: spills, fingerprint: src.LogFingerprint, kept: time.Now(), stopNow: stopNow,
+		indexed: r.allIndexed(), suspects: map[string]*suspects{}, once: exactly{done: r.marker}}
 }
 
 // catchUp applies the log until the stop point is reached.
@@ -66,19 +79,13 @@ func (r *run) catchUp(ctx context.Context) error {
 	if err := hold.Point(ctx, "catch_up"); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	src, spills := r.st.Sources[0], r.st.SpillFiles
-	r.mu.Unlock()
-	c := &catcher{r: r, flavor: r.facts.Source.Identity.Version.Flavor, apply: applier.NewApplier(r.write, r.reached),
-		in: make(chan *streamer.Transaction, 1024), room: semaphore.NewWeighted(backlogBytes), ends: make(chan sourceEnd, 1),
-		win: &window{}, work: make(chan *window, 1), results: make(chan outcome, 1),
-		have: src.LastResumable, spills: spills, print: src.LogFingerprint, kept: time.Now(), stopNow: wasDone, indexed: r.allIndexed(), suspects: map[string]*suspects{}, once: exactly{done: r.marker}}
+	c := r.newCatcher(wasDone)
 	defer c.apply.Close()
-	if err := c.givenStop(src); err != nil {
+	if err := c.givenStop(); err != nil {
 		return err
 	}
 	r.meter.follows()
-	stream, err := c.newStream(src)
+	stream, err := c.newStream()
 	if err != nil {
 		return err
 	}

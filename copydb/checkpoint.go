@@ -19,6 +19,13 @@ func (r *run) change(fn func(*state.State)) {
 	r.dirty = true
 }
 
+// sourceState is what is known of the source now.
+func (r *run) sourceState() state.Source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.st.Sources[0]
+}
+
 // checkpoint saves the state file.
 func (r *run) checkpoint() error {
 	r.mu.Lock()

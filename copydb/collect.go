@@ -17,14 +17,14 @@ import (
 // window is what is applied together, with what is noted once it is.
 type window struct {
 	applier.Window
-	before  []boundary            // before each unit
-	last    *streamer.Transaction // taken in last
-	bare    bool                  // it has no changes, and so is in no unit
-	print   string                // fingerprint of the file that last lies in
-	bytes   int64
-	changes int64
-	taken   int64    // of the catcher's room
-	ended   []string // spill files that nothing needs once it is applied
+	before      []boundary            // before each unit
+	last        *streamer.Transaction // taken in last
+	bare        bool                  // it has no changes, and so is in no unit
+	fingerprint string                // of the log file that last lies in
+	bytes       int64
+	changes     int64
+	taken       int64    // of the catcher's room
+	ended       []string // spill files that nothing needs once it is applied
 }
 
 // boundary is a place between two units, and the marker that holds there.
@@ -106,10 +106,10 @@ func (c *catcher) collect() {
 // add takes a transaction into the window.
 func (c *catcher) add(tx *streamer.Transaction) {
 	w, prev, begin, spills := c.win, c.prev, c.have, c.spills
-	c.print = cmp.Or(tx.Fingerprint, c.print)
+	c.fingerprint = cmp.Or(tx.Fingerprint, c.fingerprint)
 	had := c.once.marker()
 	marker := c.once.take(tx)
-	w.last, w.print, c.prev = tx, c.print, tx
+	w.last, w.fingerprint, c.prev = tx, c.fingerprint, tx
 	if tx.SpillEnded != "" {
 		w.ended = append(w.ended, tx.SpillEnded)
 	}
@@ -123,7 +123,7 @@ func (c *catcher) add(tx *streamer.Transaction) {
 		}
 		return applier.End{Low: begin, SpillFiles: spills}
 	}})
-	w.Add(applier.Unit{Changes: tx.Changes, Marker: marker, Fingerprint: c.print, End: ends(tx)})
+	w.Add(applier.Unit{Changes: tx.Changes, Marker: marker, Fingerprint: c.fingerprint, End: ends(tx)})
 	w.bytes += tx.Bytes
 	w.changes += int64(len(tx.Changes))
 	tx.Changes = nil // the window's; the transaction may be remembered for longer
@@ -173,7 +173,7 @@ func (c *catcher) isKnown(tx *streamer.Transaction) bool {
 func (c *catcher) hand() {
 	w := c.win
 	if w.bare {
-		w.Add(applier.Unit{Marker: c.once.marker(), Fingerprint: w.print, End: ends(w.last)})
+		w.Add(applier.Unit{Marker: c.once.marker(), Fingerprint: w.fingerprint, End: ends(w.last)})
 	}
 	c.busy, c.win = w, &window{}
 	c.work <- w

@@ -19,11 +19,11 @@ type exactly struct {
 // take counts the changes of exact tables in tx, drops those that the target
 // has, and returns the marker that holds once tx is committed.
 func (e *exactly) take(tx *streamer.Transaction) progress.Marker {
-	if !sameGroup(e.now, tx) {
-		e.now = progress.Marker{Start: tx.Start, GTID: tx.GTID}
+	if group := (progress.Marker{Start: tx.Start, GTID: tx.GTID}); !sameGroup(e.now, group) {
+		e.now = group
 	}
 	skip := int64(0)
-	if sameGroup(e.done, tx) {
+	if sameGroup(e.done, e.now) {
 		skip = e.done.Done - e.now.Done
 	}
 	kept := tx.Changes[:0]
@@ -40,7 +40,7 @@ func (e *exactly) take(tx *streamer.Transaction) progress.Marker {
 	}
 	tx.Changes = kept
 	if !tx.Partial {
-		if sameGroup(e.done, tx) {
+		if sameGroup(e.done, e.now) {
 			e.done = progress.Marker{} // all of it is there now
 		}
 		e.now = progress.Marker{}
@@ -53,7 +53,7 @@ func (e *exactly) take(tx *streamer.Transaction) progress.Marker {
 // it has a part of is read as far again, a second kill would else have the rest
 // of that part applied twice.
 func (e *exactly) marker() progress.Marker {
-	if e.now.Done == 0 || e.now.Done < e.done.Done && sameGroup(e.done, &streamer.Transaction{Start: e.now.Start, GTID: e.now.GTID}) {
+	if e.now.Done == 0 || e.now.Done < e.done.Done && sameGroup(e.done, e.now) {
 		return e.done
 	}
 	return e.now
@@ -71,10 +71,10 @@ func (e *exactly) isExact(c *applier.Change) bool {
 	return exact
 }
 
-// sameGroup reports whether m speaks of the group that tx is of.
-func sameGroup(m progress.Marker, tx *streamer.Transaction) bool {
-	if m.GTID != "" || tx.GTID != "" {
-		return m.GTID == tx.GTID
+// sameGroup reports whether two markers speak of the same group.
+func sameGroup(a, b progress.Marker) bool {
+	if a.GTID != "" || b.GTID != "" {
+		return a.GTID == b.GTID
 	}
-	return m.Start.File != "" && m.Start == tx.Start
+	return a.Start.File != "" && a.Start == b.Start
 }

@@ -282,7 +282,10 @@ func (r *run) atomically(ctx context.Context, fn func() error) error {
 
 func (r *run) targetStarted(ctx context.Context) (int64, error) {
 	rows, err := r.hold.QueryMaps(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'")
-	if err != nil || len(rows) != 1 {
+	if err == nil && len(rows) != 1 {
+		err = fmt.Errorf("the server gives %d values", len(rows))
+	}
+	if err != nil {
 		return 0, fmt.Errorf("read the target's uptime: %w", err)
 	}
 	var up, now int64

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +21,6 @@ type overtaken struct {
 	migrations []progress.Other
 	created    []state.Object
 }
-
-// resumed reports whether the run goes on from a state.
-func (r *run) resumed() bool { return r.adopted }
 
 // openState decides what the run begins from. A run that goes on holds the
 // state file's lock from here on; a fresh one takes it only once the preflight
@@ -122,7 +120,7 @@ func (r *run) openOver(ctx context.Context, there bool) (*overtaken, error) {
 	if over.migrations, err = progress.Overlapping(ctx, c, sel.Match, false); err != nil {
 		return nil, err
 	}
-	if over.state != nil && !knows(over.migrations, over.state.MigrationID) {
+	if over.state != nil && !slices.ContainsFunc(over.migrations, func(m progress.Other) bool { return m.Migration == over.state.MigrationID }) {
 		over.migrations = append(over.migrations, progress.Other{Migration: over.state.MigrationID, RunID: over.state.RunID})
 	}
 	for _, m := range over.migrations {
@@ -135,15 +133,6 @@ func (r *run) openOver(ctx context.Context, there bool) (*overtaken, error) {
 		}
 	}
 	return over, nil
-}
-
-func knows(all []progress.Other, migration string) bool {
-	for _, m := range all {
-		if m.Migration == migration {
-			return true
-		}
-	}
-	return false
 }
 
 func objectsOf(journal []progress.Entry) []state.Object {
@@ -180,10 +169,10 @@ func (r *run) beginState(ctx context.Context, over *overtaken) error {
 	c := r.opt.Config
 	st.RunID, st.Phase = r.runID, state.PhaseSchema
 	st.Sources = []state.Source{{
-		Server:   r.serverState(r.facts.Source.Identity, c.Source.Host, c.Source.Port),
+		Server:   serverState(r.facts.Source.Identity, c.Source.Host, c.Source.Port),
 		ServerID: r.facts.Source.Identity.ServerID, Sessions: []state.Session{},
 	}}
-	st.Target = r.serverState(r.facts.Target.Identity, c.Target.Host, c.Target.Port)
+	st.Target = serverState(r.facts.Target.Identity, c.Target.Host, c.Target.Port)
 	st.Selection = state.Selection{Digest: c.SelectionDigest(), Include: c.Tables.Include, Exclude: c.Tables.Exclude, Routes: []string{}}
 	for _, t := range r.facts.Tables {
 		st.Tables = append(st.Tables, state.Table{Database: state.Text(t.Database), Table: state.Text(t.Table),
@@ -193,7 +182,7 @@ func (r *run) beginState(ctx context.Context, over *overtaken) error {
 	return nil
 }
 
-func (r *run) serverState(id mysqlconn.Identity, host string, port int) state.Server {
+func serverState(id mysqlconn.Identity, host string, port int) state.Server {
 	return state.Server{Flavor: string(id.Version.Flavor), Version: id.Version.Text, ServerUUID: id.UUID, Host: host, Port: port}
 }
 

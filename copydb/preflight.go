@@ -58,8 +58,8 @@ func (r *run) resumeInput() *check.Resume {
 	if seen := r.st.Sources[0].SnapshotSeen; seen != nil && seen.GTIDSet != "" {
 		in.MustContain = append(in.MustContain, seen.GTIDSet)
 	}
-	if r.reached.GTIDSet != "" {
-		in.MustContain = append(in.MustContain, r.reached.GTIDSet)
+	if r.highWater.GTIDSet != "" {
+		in.MustContain = append(in.MustContain, r.highWater.GTIDSet)
 	}
 	return in
 }
@@ -68,7 +68,7 @@ func (r *run) resumeInput() *check.Resume {
 func (r *run) canGoOn(ctx context.Context, rec *progress.Record) error {
 	in, doc := r.resumeInput(), rec.Doc.Source
 	src := &in.Source
-	src.SnapshotStart, src.SnapshotSeen, src.LogFingerprint = doc.SnapshotStart, doc.SnapshotSeen, printOf(rec)
+	src.SnapshotStart, src.SnapshotSeen, src.LogFingerprint = doc.SnapshotStart, doc.SnapshotSeen, fingerprintOf(rec)
 	src.LastResumable, src.LastStreamed = rec.LowWater, rec.Streamed
 	if src.LastResumable.IsZero() {
 		src.LastResumable, src.LastStreamed = src.SnapshotStart, src.SnapshotStart

@@ -34,9 +34,9 @@ func (r *run) takePositions(rec *progress.Record) {
 	src, doc := &r.st.Sources[0], rec.Doc.Source
 	src.SnapshotStart, src.TableListAt = doc.SnapshotStart, doc.TableListAt
 	src.ConsistentAt, src.SnapshotSeen, src.StopPoint = doc.ConsistentAt, doc.SnapshotSeen, doc.StopPoint
-	src.LogFingerprint = printOf(rec)
+	src.LogFingerprint = fingerprintOf(rec)
 	r.st.SpillFiles = append([]string{}, rec.SpillFiles...)
-	r.reached, r.marker = rec.HighWater, rec.Marker
+	r.highWater, r.marker = rec.HighWater, rec.Marker
 	r.snapshotServer = rec.Doc.SnapshotServer
 	r.xaUnseen = rec.Doc.XAUnseen
 	was := src.LastResumable

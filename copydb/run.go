@@ -47,19 +47,20 @@ type run struct {
 	written  bool     // something was written to the target or the state by this call
 
 	// Of one attempt.
-	hold    *mysqlconn.Control // on the target: named locks, the journal, documents
-	tableMu sync.Mutex         // tables' descriptions are kept in the order in which they change
-	prog    *progress.Store
-	dump    *dumper.Dumper
-	write   applier.Config
-	entries int            // of the journal
-	reached state.Position // the target's high-water when the attempt began
-	marker  progress.Marker
+	hold      *mysqlconn.Control // on the target: named locks, the journal, documents
+	tableMu   sync.Mutex         // tables' descriptions are kept in the order in which they change
+	prog      *progress.Store
+	dump      *dumper.Dumper
+	write     applier.Config
+	entries   int            // of the journal
+	highWater state.Position // the target's when the attempt began
+	marker    progress.Marker
 	// snapshotServer is the UUID of the server whose log the places of chunks are of.
 	snapshotServer string
 	// xaUnseen: a start position was taken without a look at prepared XA transactions.
 	xaUnseen bool
-	adopted  bool
+	// adopted: the run goes on from a state.
+	adopted bool
 }
 
 // tableRun is one table of the run. Its fields are guarded by run.mu.
@@ -141,7 +142,7 @@ func (r *run) main(ctx context.Context) error {
 	if err := r.beginState(ctx, over); err != nil {
 		return err
 	}
-	r.report(RunRecord{MigrationID: r.st.MigrationID, RunID: r.runID, StatePath: r.opt.StatePath, Resumed: r.resumed()})
+	r.report(RunRecord{MigrationID: r.st.MigrationID, RunID: r.runID, StatePath: r.opt.StatePath, Resumed: r.adopted})
 	return r.attempts(ctx)
 }
 

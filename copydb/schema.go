@@ -51,7 +51,7 @@ func (r *run) makeSchema(ctx context.Context) error {
 		return err
 	}
 	r.change(func(st *state.State) { r.setSnapshotStart(st) })
-	if err := r.notePrint(ctx); err != nil {
+	if err := r.noteFingerprint(ctx); err != nil {
 		return err
 	}
 	if err := r.saveDoc(ctx, false); err != nil {

@@ -27,27 +27,27 @@ func (r *run) dumpConfig() streamer.Config {
 		FoldNames: r.facts.FoldCase, Logger: r.log, NetworkTimeout: r.opt.Config.Source.NetworkTimeout}
 }
 
-// printOf is the newest fingerprint that the target knows: of the file that
-// low-water lies in, else of the one that the copy began in.
-func printOf(rec *progress.Record) string {
+// fingerprintOf is the newest fingerprint that the target knows: of the file
+// that low-water lies in, else of the one that the copy began in.
+func fingerprintOf(rec *progress.Record) string {
 	return cmp.Or(rec.LogFingerprint, rec.Doc.Source.LogFingerprint)
 }
 
-// notePrint keeps the fingerprint of the file that the copy begins in, before a
-// row is read: a source that loses its log while rows are copied is known by it.
-// A start without a file (MySQL with GTIDs) has the file that was written to
+// noteFingerprint keeps that of the file that the copy begins in, before a row is
+// read: a source that loses its log while rows are copied is known by it. A start
+// without a file (MySQL with GTIDs) has the file that was written to
 // when the run began.
-func (r *run) notePrint(ctx context.Context) error {
+func (r *run) noteFingerprint(ctx context.Context) error {
 	src := &r.st.Sources[0]
 	if src.LogFingerprint != "" || src.SnapshotStart.IsZero() {
 		return nil
 	}
 	file := cmp.Or(src.SnapshotStart.File, r.facts.End.File)
-	print, err := streamer.Fingerprint(ctx, r.dumpConfig(), file)
+	fingerprint, err := streamer.Fingerprint(ctx, r.dumpConfig(), file)
 	if err != nil {
 		return r.asStreamError(err)
 	}
-	r.change(func(*state.State) { src.LogFingerprint = print })
+	r.change(func(*state.State) { src.LogFingerprint = fingerprint })
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (r *run) checkSource(ctx context.Context) error {
 	r.log.Warn("the source is another server of the same history; going on by GTID", "was", src.ServerUUID, "is", id.UUID)
 	r.facts.Source.Identity = id
 	r.change(func(*state.State) {
-		src.Server = r.serverState(id, r.opt.Config.Source.Host, r.opt.Config.Source.Port)
+		src.Server = serverState(id, r.opt.Config.Source.Host, r.opt.Config.Source.Port)
 		src.ServerID = id.ServerID
 		r.forgetPlaces()
 	})
@@ -145,7 +145,7 @@ func (r *run) checkSource(ctx context.Context) error {
 func (r *run) forgetPlaces() {
 	src := &r.st.Sources[0]
 	src.LogFingerprint = ""
-	for _, p := range []*state.Position{&r.reached, &src.LastStreamed, &src.LastResumable, src.ConsistentAt, src.StopPoint, src.TableListAt} {
+	for _, p := range []*state.Position{&r.highWater, &src.LastStreamed, &src.LastResumable, src.ConsistentAt, src.StopPoint, src.TableListAt} {
 		if p != nil {
 			p.File, p.Pos = "", 0
 		}

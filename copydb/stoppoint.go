@@ -10,22 +10,26 @@ import (
 )
 
 // givenStop takes the stop point from the configuration, where one is given.
-func (c *catcher) givenStop(src state.Source) error {
+func (c *catcher) givenStop() error {
 	u := c.r.opt.Config.CatchUp.Until
 	if u.Word != "" {
 		return nil
 	}
 	stop := state.Position{File: u.File, Pos: u.Pos, GTIDSet: u.GTID}
 	c.stop = &stop
-	if src.ConsistentAt == nil || position.Reached(c.flavor, stop, *src.ConsistentAt) {
+	image := c.r.sourceState().ConsistentAt
+	if image == nil || position.Reached(c.flavor, stop, *image) {
 		return nil
 	}
-	if cmp, ok := position.Compare(stop, *src.ConsistentAt); ok && cmp < 0 {
-		return &Error{Code: ExitResumable, Where: stop.String(),
-			Message: fmt.Sprintf("the stop point lies before %s, from where on the target is an image of the source", src.ConsistentAt),
-			Next:    "give a later one with --until, or none, and resume: " + c.r.resumeCommand()}
+	if cmp, ok := position.Compare(stop, *image); ok && cmp < 0 {
+		return c.stopsTooEarly(fmt.Sprintf("the stop point lies before %s, from where on the target is an image of the source", image))
 	}
 	return nil
+}
+
+func (c *catcher) stopsTooEarly(message string) error {
+	return &Error{Code: ExitResumable, Where: c.stop.String(), Message: message,
+		Next: "give a later one with --until, or none, and resume: " + c.r.resumeCommand()}
 }
 
 // atStop reports whether the window reaches the stop point.
@@ -58,14 +62,10 @@ func (c *catcher) endsConsistent() error {
 		return nil
 	}
 	if !c.consistent() {
-		return &Error{Code: ExitResumable, Where: c.stop.String(),
-			Message: "the stop point is reached before the target is an image of the source",
-			Next:    "give a later one with --until, or none, and resume: " + c.r.resumeCommand()}
+		return c.stopsTooEarly("the stop point is reached before the target is an image of the source")
 	}
 	if !c.indexed {
-		return &Error{Code: ExitResumable, Where: c.stop.String(),
-			Message: "foreign keys have rows without a parent at the stop point, and whether the source had them, too, cannot be told: it has gone on",
-			Next:    "give a later one with --until, or none, and resume: " + c.r.resumeCommand()}
+		return c.stopsTooEarly("foreign keys have rows without a parent at the stop point, and whether the source had them, too, cannot be told: it has gone on")
 	}
 	c.r.change(func(st *state.State) { st.Sources[0].StopPoint = c.stop })
 	return nil
@@ -74,10 +74,8 @@ func (c *catcher) endsConsistent() error {
 // consistent reports whether everything that a snapshot may have seen is
 // applied.
 func (c *catcher) consistent() bool {
-	c.r.mu.Lock()
-	src := c.r.st.Sources[0]
-	c.r.mu.Unlock()
-	if !c.r.reached.IsZero() && !position.Reached(c.flavor, c.have, c.r.reached) {
+	src := c.r.sourceState()
+	if !c.r.highWater.IsZero() && !position.Reached(c.flavor, c.have, c.r.highWater) {
 		return false // rows from up to there may be on the target
 	}
 	return src.ConsistentAt != nil && position.Reached(c.flavor, c.have, *src.ConsistentAt) ||
@@ -96,7 +94,7 @@ func (c *catcher) judgeEnd(end sourceEnd) {
 	default:
 		lag = max(end.now.Sub(c.committed), 0)
 	}
-	outrun := c.r.meter.behind(lag, known, c.r.distance(c.have, end))
+	outrun := c.r.meter.behind(lag, known, end.distance(c.have))
 	if c.stop != nil || c.r.opt.Config.CatchUp.Until.Word != config.UntilCaughtUp {
 		return
 	}

@@ -16,15 +16,15 @@ import (
 )
 
 // newStream makes the stream from the last resumable position.
-func (c *catcher) newStream(src state.Source) (*streamer.Stream, error) {
+func (c *catcher) newStream() (*streamer.Stream, error) {
 	r := c.r
 	conf := r.dumpConfig()
-	conf.Start, conf.GTIDs, conf.Fingerprint = src.LastResumable, r.facts.Rung == position.RungGTID, src.LogFingerprint
+	conf.Start, conf.GTIDs, conf.Fingerprint = c.have, r.facts.Rung == position.RungGTID, c.fingerprint
 	conf.Tables, conf.Selected, conf.Ignore = r.tableSpecs(), r.facts.Selection.Match, r.isLeftOut()
 	conf.StatePath, conf.Spilled = r.store.Path(), c.spills
 	conf.StopUnseenXA = r.xaUnseen
-	if src.TableListAt != nil {
-		conf.TableListAt = *src.TableListAt
+	if at := r.sourceState().TableListAt; at != nil {
+		conf.TableListAt = *at
 	}
 	s, err := streamer.New(conf)
 	if err != nil {
@@ -35,24 +35,18 @@ func (c *catcher) newStream(src state.Source) (*streamer.Stream, error) {
 
 func (r *run) tableSpecs() map[table.Name]*streamer.TableSpec {
 	out := map[table.Name]*streamer.TableSpec{}
-	byName := map[table.Name]*streamer.TableSpec{}
+	var all []*table.Table
 	for n, tr := range r.tables {
 		out[n] = &streamer.TableSpec{Structure: tr.structure, Start: r.st.Tables[tr.index].Start}
-		byName[n.Folded(r.facts.FoldCase)] = out[n]
+		all = append(all, tr.structure)
 	}
-	for _, tr := range r.tables {
-		for i := range tr.structure.Foreign {
-			fk := &tr.structure.Foreign[i]
-			parent := byName[fk.Parent().Folded(r.facts.FoldCase)]
-			if parent == nil {
-				continue
-			}
-			parent.CascadesDelete = parent.CascadesDelete || table.Cascades(fk.OnDelete)
-			if table.Cascades(fk.OnUpdate) {
-				parent.CascadesUpdate = append(parent.CascadesUpdate, fk.ParentColumns...)
-			}
+	table.EachForeign(all, r.facts.FoldCase, func(_, parent *table.Table, fk *table.ForeignKey) {
+		spec := out[parent.FullName()]
+		spec.CascadesDelete = spec.CascadesDelete || table.Cascades(fk.OnDelete)
+		if table.Cascades(fk.OnUpdate) {
+			spec.CascadesUpdate = append(spec.CascadesUpdate, fk.ParentColumns...)
 		}
-	}
+	})
 	return out
 }
 
@@ -230,7 +224,7 @@ func (r *run) askEnd(ctx context.Context, conn *mysqlconn.Control, files bool) (
 
 // distance is how many bytes of log lie between have and the end; -1 where that
 // is not known.
-func (r *run) distance(have state.Position, end sourceEnd) int64 {
+func (end sourceEnd) distance(have state.Position) int64 {
 	if have.File == end.at.File {
 		return max(int64(end.at.Pos)-int64(have.Pos), 0)
 	}

@@ -33,7 +33,7 @@ func (r *run) restartVoided(ctx context.Context, err error) (bool, error) {
 	var names []table.Name
 	if v, ok := asType[*voidedError](err); ok {
 		names = v.tables
-	} else if c, ok := asChanged(err); ok {
+	} else if c, ok := asType[*dumper.ChangedError](err); ok {
 		names = []table.Name{c.Table}
 	}
 	for _, n := range names {
@@ -58,5 +58,3 @@ func (r *run) asTableGone(err error) error {
 	}
 	return err
 }
-
-func asChanged(err error) (*dumper.ChangedError, bool) { return asType[*dumper.ChangedError](err) }

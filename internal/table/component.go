@@ -34,6 +34,11 @@ func Components(tables []*Table, fold bool) map[Name]int {
 	return ties.number()
 }
 
+// EachForeign calls fn for each foreign key whose parent is among the tables.
+func EachForeign(tables []*Table, fold bool, fn func(child, parent *Table, fk *ForeignKey)) {
+	newTies(tables, fold).each(fn)
+}
+
 // Tie says of a table, and of each of its foreign keys, whether they are in one
 // of the components.
 func (t *Table) Tie(components map[Name]int, fold bool) {
