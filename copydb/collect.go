@@ -138,35 +138,45 @@ func ends(tx *streamer.Transaction) func() applier.End {
 // step does what is due while no window is being applied: constraints are made
 // once the target is consistent, what was collected is handed over, and the end
 // is told.
-func (c *catcher) step(ctx context.Context) (done bool, err error) {
+func (c *catcher) step(ctx context.Context) (done bool, _ error) {
 	if c.busy != nil {
 		return false, nil
 	}
-	if !c.indexed && !c.inside && c.consistent() && (c.again == nil || position.Reached(c.flavor, c.have, *c.again)) {
-		if c.again, err = c.r.buildConstraints(ctx, c.have, c.suspects); err != nil {
-			return false, err
-		}
-		c.indexed = c.again == nil
+	if err := c.constrain(ctx); err != nil {
+		return false, err
 	}
 	switch w := c.win; {
 	case w.last == nil && c.ended:
 		return false, c.readEnded(ctx)
 	case w.last == nil:
 		return c.atStop(), c.endsConsistent()
-	case c.ended || len(w.Units) > 0 || c.atStop() || time.Since(c.kept) > idleFlush && !c.isKnown(w.last):
+	case c.ended || len(w.Units) > 0 || c.atStop():
+		c.hand()
+	case time.Since(c.kept) <= idleFlush:
+	case c.isKnown(w):
+		c.win = &window{}
+	default:
 		c.hand()
 	}
 	return false, nil
 }
 
-// isKnown reports whether a transaction without changes says nothing new, as a
-// heartbeat does; the target hears of it now and then all the same.
-func (c *catcher) isKnown(tx *streamer.Transaction) bool {
-	if time.Since(c.kept) > idleKeep || c.win.taken > 0 || tx.EndPosition() != c.have {
-		return false
+// constrain makes and validates constraints, once the target is an image of the
+// source.
+func (c *catcher) constrain(ctx context.Context) (err error) {
+	if c.indexed || c.inside || !c.consistent() || c.again != nil && !position.Reached(c.flavor, c.have, *c.again) {
+		return nil
 	}
-	c.win = &window{}
-	return true
+	if c.again, err = c.r.buildConstraints(ctx, c.have, c.suspects); err == nil {
+		c.indexed = c.again == nil
+	}
+	return err
+}
+
+// isKnown reports whether a window without changes says nothing new, as a
+// heartbeat does; the target hears of it now and then all the same.
+func (c *catcher) isKnown(w *window) bool {
+	return time.Since(c.kept) <= idleKeep && w.taken == 0 && w.last.EndPosition() == c.have
 }
 
 // hand gives the window to the applier.

@@ -35,6 +35,9 @@ func TestExactPositionInAnXAStorm(t *testing.T) {
 					taken = append(taken, copyExact(t, b, tab))
 				}
 				made := stop()
+				if made == 0 {
+					t.Error("no XA transaction was committed")
+				}
 				t.Logf("%s, %s: %d snapshots, %d wrong, %d XA transactions", kind, name, len(taken), wrong(t, b, taken), made)
 			}
 		})

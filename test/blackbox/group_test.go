@@ -178,7 +178,7 @@ func TestB1_14_ManyRowsBoundedMemory(t *testing.T) {
 			eventually(t, "a part is there, or all", 5*time.Minute, func() bool { return !p.Running() || testdb.Value(t, target, "SELECT COUNT(*) FROM huge.t") != "0" })
 			p.Kill9()
 		}
-		if n := peak(); n > 512<<20 {
+		if n := peak(); n > mostMemory {
 			t.Errorf("%d MiB while it was interrupted", n>>20)
 		}
 		requireBoundary(t, source, m.State().Sources[0].LastResumable)
@@ -187,7 +187,7 @@ func TestB1_14_ManyRowsBoundedMemory(t *testing.T) {
 		p.RequireExit(10*time.Minute, 0)
 		n := peak()
 		t.Logf("%s: %d rows in one transaction: %d MiB, %s", kind, rows, n>>20, p.Took().Round(time.Millisecond))
-		if n > 512<<20 {
+		if n > mostMemory {
 			t.Errorf("%d MiB", n>>20)
 		}
 		testdb.RequireEqual(t, source, target, []string{"huge"})

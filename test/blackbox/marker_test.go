@@ -35,21 +35,22 @@ func TestB1_14_LargeTransactionExactlyOnce(t *testing.T) {
 }
 
 // killedInParts kills resumes of a migration that apply one large transaction,
-// each after one more of its parts, and returns how many.
-func killedInParts(t *testing.T, m *harness.Migration, killed func(kill int)) (kills int) {
+// each after one more of its parts.
+func killedInParts(t *testing.T, m *harness.Migration, killed func(kill int)) {
 	t.Helper()
-	for range 4 {
+	for kill := range 4 {
 		was := doneOf(t, m.Target)
 		p := m.StartResume("--json")
 		testdb.Eventually(t, time.Minute, func() bool { return !p.Running() || doneOf(t, m.Target) != was })
 		if !p.Running() {
-			break
+			if kill == 0 {
+				t.Error("the run was through before it could be killed")
+			}
+			return
 		}
 		p.Kill9()
-		kills++
-		killed(kills)
+		killed(kill + 1)
 	}
-	return kills
 }
 
 func largeTransaction(t *testing.T, source *servers.Server) {
