@@ -120,12 +120,8 @@ func (p *parser) alterTable() {
 }
 
 func (p *parser) renameClause() {
-	if p.tok.kind == tokWord {
-		for _, w := range []string{"COLUMN", "INDEX", "KEY", "CONSTRAINT"} {
-			if p.tok.is(w) {
-				return
-			}
-		}
+	if p.isOneOf([]string{"COLUMN", "INDEX", "KEY", "CONSTRAINT"}) {
+		return
 	}
 	p.accept("TO", "AS", "=")
 	p.addTable()
@@ -172,7 +168,7 @@ func (p *parser) database(word string) {
 	switch {
 	case p.tok.kind == tokName:
 		name = p.tok.text
-	case p.tok.kind == tokWord && (word != "ALTER" || !isDatabaseOption(p.tok)):
+	case p.tok.kind == tokWord && (word != "ALTER" || !p.isOneOf(databaseOptions)):
 		name = p.tok.text
 	}
 	switch word {
@@ -185,16 +181,9 @@ func (p *parser) database(word string) {
 	}
 }
 
-// isDatabaseOption reports that ALTER DATABASE goes on without a name, which
-// means the default database.
-func isDatabaseOption(t token) bool {
-	for _, w := range []string{"DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT"} {
-		if t.is(w) {
-			return true
-		}
-	}
-	return false
-}
+// databaseOptions are what stands in the place of the name where ALTER DATABASE
+// has none, which means the default database.
+var databaseOptions = []string{"DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT"}
 
 // sequenceOf passes over MariaDB's sequences, which are no tables to us. The
 // name of a new one is kept: row events move it like a table.
