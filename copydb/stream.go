@@ -200,7 +200,7 @@ func (r *run) askEnd(ctx context.Context, conn *mysqlconn.Control, files bool) (
 		return e, fmt.Errorf("read the end of the source's binary log: %w", err)
 	}
 	if r.facts.Rung == position.RungGTID {
-		e.at.GTIDSet = withoutNewlines(rows[0]["Executed_Gtid_Set"])
+		e.at.GTIDSet = position.OneLine(rows[0]["Executed_Gtid_Set"])
 	}
 	var now float64
 	if err := conn.QueryRow(ctx, []any{&now}, "SELECT UNIX_TIMESTAMP(NOW(6))"); err != nil {

@@ -268,7 +268,7 @@ func (r *Reader) exactGTID(ctx context.Context, jobs []*Job) (at state.Position,
 		if err != nil {
 			return at, fmt.Errorf("read gtid_owned: %w", err)
 		}
-		if len(prepared) == 0 && len(after[0]) == 0 && oneLine(after[1]) == at.GTIDSet {
+		if len(prepared) == 0 && len(after[0]) == 0 && position.OneLine(string(after[1])) == at.GTIDSet {
 			return at, nil
 		}
 		if err := r.again(ctx); err != nil {

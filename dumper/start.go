@@ -125,11 +125,8 @@ func gtidExecuted(ctx context.Context, s *mysqlconn.Session) (state.Position, er
 	if err != nil {
 		return state.Position{}, fmt.Errorf("read gtid_executed: %w", err)
 	}
-	return state.Position{GTIDSet: oneLine(row[0])}, nil
+	return state.Position{GTIDSet: position.OneLine(string(row[0]))}, nil
 }
-
-// oneLine is a GTID set as the state keeps it: the server breaks its lines.
-func oneLine(set []byte) string { return strings.ReplaceAll(string(set), "\n", "") }
 
 // errNoGTID is MariaDB's answer NULL for a place in the log.
 var errNoGTID = errors.New("the source knows no GTID position")

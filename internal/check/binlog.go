@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/state"
 )
 
@@ -51,7 +52,7 @@ func checkBinlogEnd(_ context.Context, r *runner) error {
 	if s.mariadb() {
 		f.End.GTIDSet = s.value("gtid_binlog_pos")
 	} else if f.GTID {
-		f.End.GTIDSet = strings.ReplaceAll(column(r.end, "Executed_Gtid_Set"), "\n", "")
+		f.End.GTIDSet = position.OneLine(column(r.end, "Executed_Gtid_Set"))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
+	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/state"
 )
 
@@ -152,7 +153,7 @@ func (q *history) purged(ctx context.Context) error {
 		return fmt.Errorf("compare purged GTIDs of the source: %w", err)
 	}
 	if !ok {
-		return &LogGoneError{Position: at, Detail: "it has purged " + strings.ReplaceAll(missing, "\n", "")}
+		return &LogGoneError{Position: at, Detail: "it has purged " + position.OneLine(missing)}
 	}
 	return nil
 }

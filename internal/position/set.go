@@ -138,6 +138,9 @@ func parseDomain(text string) (domain, error) {
 	return domain{g.DomainID, g.ServerID, g.SequenceNumber}, nil
 }
 
+// OneLine is a GTID set as positions have it: MySQL breaks its lines.
+func OneLine(set string) string { return strings.ReplaceAll(set, "\n", "") }
+
 // Clone returns a copy. It costs a few words per source or domain, whatever the
 // number of intervals.
 func (s *Set) Clone() *Set {
