@@ -97,7 +97,7 @@ func (r *run) catchUp(ctx context.Context) error {
 	g.Go("reader of the binary log", func() error {
 		defer close(c.in)
 		c.readErr = group.Call("reader of the binary log", func() error { return stream.Run(gctx, c.take) })
-		return nil // the applier says it once everything before is applied
+		return nil // the collector says it once everything before is applied
 	})
 	g.Go("look at the source's end", func() error { return c.pollEnd(gctx) })
 	g.Go("collector of windows", func() error {
@@ -121,8 +121,8 @@ func (r *run) catchUp(ctx context.Context) error {
 // errCaughtUp ends catch-up where the stop point is reached.
 var errCaughtUp = errors.New("the stop point is reached")
 
-// take is the stream's handler: it hands a transaction to the applier, in order,
-// once there is room for it.
+// take is the stream's handler: it hands a transaction to the collector, in
+// order, once there is room for it.
 func (c *catcher) take(ctx context.Context, tx *streamer.Transaction) error {
 	if tx.DDL != nil {
 		if err := c.r.judgeDDL(tx); err != nil {

@@ -19,8 +19,8 @@ type Config struct {
 	Source   *mysqlconn.Server
 	Identity mysqlconn.Identity
 	Rung     position.Rung
-	// AllowLocks permits LOCK TABLES … READ for the instant that an exact position
-	// may need.
+	// AllowLocks permits LOCK TABLES … READ: for the instant that an exact position
+	// may need, and for the read of a table that is in no snapshot.
 	AllowLocks bool
 	Logger     *slog.Logger
 }

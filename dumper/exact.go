@@ -20,9 +20,9 @@ import (
 // CopyExact reads whole tables, one after the other, in one snapshot whose
 // position is exact: every transaction up to it is in the snapshot, and none
 // behind it. The tables' metadata locks are held until the end, so DDL on them
-// waits. begun is called with the position before the first row is written; a
-// read that does not come to its end is worth nothing and begins again from
-// empty tables.
+// waits; a table whose engine does not roll back is locked. begun is called with
+// the position before the first row is written; a read that does not come to its
+// end is worth nothing and begins again from empty tables.
 func (r *Reader) CopyExact(ctx context.Context, jobs []*Job, begun func(at state.Position, seen Seen) error, write func(context.Context, *applier.Chunk) error) error {
 	r.Close() // a session of its own, with nothing open
 	defer r.Close()

@@ -18,7 +18,7 @@ import (
 
 // dumpWriteTimeout is the session's net_write_timeout in seconds: a server ends
 // a dump whose reader takes nothing for that long, and ours takes nothing while
-// a window is applied.
+// as much as may be read ahead waits for the target.
 const dumpWriteTimeout = 3600
 
 // Stream reads one source's binary log from one position. It is good for one

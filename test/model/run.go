@@ -119,8 +119,8 @@ func (r *run) run() error {
 	return nil
 }
 
-// takeOver raises the epoch, and believes the target. It may begin
-// at an earlier place than it has to.
+// takeOver raises the epoch, and believes the target. It may begin at an earlier
+// place than it has to.
 func (r *run) takeOver() error {
 	w := r.world
 	w.endZombie()
