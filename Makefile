@@ -61,7 +61,7 @@ DEMO_FLAGS ?=
 demo: build
 	$(GO) run ./test/demo -copydb bin/copydb -kind $(DEMO_KIND) $(DEMO_FLAGS)
 
-# copydb beside the dump pipe, on the same data in one run: make bench BENCH_FLAGS='-kinds mysql'
+# copydb beside the dump pipe, mydumper + myloader and the load limit, in one run: make bench BENCH_FLAGS='-kinds mysql'
 BENCH_FLAGS ?=
 bench: build
 	$(GO) run ./test/bench -copydb bin/copydb $(BENCH_FLAGS)

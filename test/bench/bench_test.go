@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,15 +12,38 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
+// TestSmoke shares data sets and loads among the families: starting servers and
+// putting back their data is what takes the time.
 func TestSmoke(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	err := run(t.Context(), []string{"-smoke", "-copydb", harness.Binary(t, harness.Release), "-kinds", "mysql,mariadb-10.11"}, &stdout, &stderr)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, stderr.String())
-	}
-	for _, want := range []string{"| MySQL 9.7", "| MariaDB 10.11", "| 4000 | "} {
-		if !strings.Contains(stdout.String(), want) {
-			t.Errorf("the tables lack %q:\n%s", want, stdout.String())
-		}
+	for _, c := range []struct {
+		kind  string
+		flags []string
+		want  []string
+	}{
+		{"mysql", []string{"-data", "main", "-loads", "uniform,hot", "-impact", "300ms"},
+			[]string{"| MySQL 9.7", "main: 4000 rows in 4", "| hot | 200 |", "replica, 4 workers", besideWay}},
+		{"mariadb-10.11", []string{"-data", "main,keys", "-loads", "large"},
+			[]string{"| MariaDB 10.11", "keys: 2000 rows in 4", "| large | 1 |", "replica, 4 workers, optimistic"}},
+		{"mariadb-10.11", []string{"-data", "3x1000", "-binlog", "on,off", "-loads", "none"}, []string{"Growth", "| off |"}},
+	} {
+		t.Run(c.kind+" "+c.flags[1], func(t *testing.T) {
+			var stdout bytes.Buffer
+			dir := t.TempDir()
+			svg := filepath.Join(dir, "growth.svg")
+			args := append([]string{"-smoke", "-copydb", harness.Binary(t, harness.Release), "-kinds", c.kind,
+				"-results", filepath.Join(dir, "results"), "-svg", svg}, c.flags...)
+			if err := run(t.Context(), args, &stdout, t.Output()); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range append(c.want, "| 0.10", load8.name) {
+				if !strings.Contains(stdout.String(), want) {
+					t.Errorf("the tables lack %q:\n%s", want, stdout.String())
+				}
+			}
+			text, err := os.ReadFile(svg)
+			if err != nil || strings.Contains(c.flags[1], "x") != bytes.Contains(text, []byte("<circle")) {
+				t.Errorf("the picture: %v\n%s", err, text)
+			}
+		})
 	}
 }

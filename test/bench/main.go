@@ -8,11 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
-	"strings"
 	"syscall"
-
-	"github.com/copydb/copydb/test/servers"
+	"time"
 )
 
 func main() {
@@ -25,62 +22,48 @@ func main() {
 	}
 }
 
-// options are the flags.
-type options struct {
-	copydb       string
-	kinds        []servers.Kind
-	rows         int // of each table
-	rounds       int
-	transactions int
-	copyToo      bool
-}
-
-func parse(args []string, stderr io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar(&o.copydb, "copydb", "bin/copydb", "the copydb binary")
-	kinds := flags.String("kinds", string(servers.MySQL)+","+string(servers.MariaDB1011), "kinds of servers, with commas")
-	flags.IntVar(&o.rows, "rows", 250_000, fmt.Sprintf("rows of each of the %d tables", tables))
-	flags.IntVar(&o.rounds, "rounds", 3, "how often each is measured")
-	flags.IntVar(&o.transactions, "transactions", 20_000, "transactions of the recorded write load; 0: none")
-	flags.BoolVar(&o.copyToo, "copy", true, "measure the copy, too")
-	smoke := flags.Bool("smoke", false, "a tiny run that only shows that everything works")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if *smoke {
-		o.rows, o.rounds, o.transactions = 1000, 1, 200
-	}
-	if o.rows < 1 || o.rounds < 1 || o.transactions < 0 {
-		return o, errors.New("-rows and -rounds must be 1 or more")
-	}
-	for _, name := range strings.Split(*kinds, ",") {
-		k, err := servers.ParseKind(name)
-		if err != nil {
-			return o, err
-		}
-		o.kinds = append(o.kinds, k)
-	}
-	return o, nil
-}
-
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
-	var all []result
-	for _, kind := range o.kinds {
-		b := &bench{options: o, kind: kind, log: stderr}
-		r, err := b.run(ctx)
-		if err = errors.Join(err, b.close()); err != nil {
-			return fmt.Errorf("%s: %w", kind, err)
+	var all []record
+	if !o.show {
+		if all, err = o.series(ctx, stderr); err != nil {
+			return err
 		}
-		all = append(all, r)
 	}
-	fmt.Fprintf(stdout, "%d tables of %d rows; %s/%s, %d processors for source, target and both programs; %s\n\n",
-		tables, o.rows, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
-	fmt.Fprintf(stdout, "%s\n%s", copyTable(all, o.rounds), catchUpTable(all))
-	return nil
+	if o.results != "" {
+		if all, err = readRecords(o.results); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(stdout, report(all))
+	if o.svg == "" {
+		return nil
+	}
+	return os.WriteFile(o.svg, []byte(picture(all)), 0o644)
+}
+
+// series measures everything on every kind of server.
+func (o options) series(ctx context.Context, log io.Writer) ([]record, error) {
+	var all []record
+	keep := func(r record) error {
+		all = append(all, r)
+		if o.results == "" {
+			return nil
+		}
+		return r.appendTo(o.results)
+	}
+	base := record{Run: time.Now().UTC().Format(time.RFC3339), Machine: machine()}
+	for _, kind := range o.kinds {
+		for _, d := range o.data {
+			b := &bench{options: o, kind: kind, data: d, log: log, keep: keep, base: base}
+			err := b.run(ctx)
+			if err = errors.Join(err, b.close()); err != nil {
+				return all, fmt.Errorf("%s, %s: %w", kind, d.name, err)
+			}
+		}
+	}
+	return all, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ type contestant struct {
 // contestants are copydb and the server's own replica, with its default of
 // keeping the source's order of commits.
 func contestants(kind servers.Kind) []contestant {
-	ours := contestant{name: "copydb"}
+	ours := contestant{name: ourWay}
 	if kind.IsMariaDB() {
 		threads := func(n int, mode string) []string {
 			return []string{fmt.Sprintf("--slave-parallel-threads=%d", n), "--slave-parallel-mode=" + mode}
@@ -39,7 +40,43 @@ type replay struct {
 	*bench
 	saved string // data folder and state files
 	start string // the source's position there, as CHANGE REPLICATION SOURCE wants it
+}
 
+// catchUp copies once more, writes to the source while nobody follows, and lets
+// copydb and the server's own replica apply that by turns, each from the same
+// target.
+func (b *bench) catchUp(ctx context.Context, l load) error {
+	if _, err := b.measure(ctx, way{name: ourWay, run: b.copydbRun}, 0); err != nil {
+		return err
+	}
+	_, err := b.lab.Source.DB().ExecContext(ctx, "CREATE USER IF NOT EXISTS repl IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO repl")
+	if err != nil {
+		return err
+	}
+	base, err := b.save(ctx)
+	if err != nil {
+		return fmt.Errorf("keep the target as it is: %w", err)
+	}
+	b.say("writing to the source: %s", l.text)
+	wrote, err := b.write(ctx, l, b.transactions)
+	if err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	for round := range b.rounds {
+		for _, c := range contestants(b.kind) {
+			u, err := base.measure(ctx, c)
+			if err != nil {
+				return err
+			}
+			r := b.record(catchUpMeasure, c.name, round+1, u)
+			r.Load, r.Transactions, r.Changes = l.name, wrote.transactions, wrote.changes
+			if err := b.keep(r); err != nil {
+				return err
+			}
+		}
+	}
+	// The next load begins from servers that replicate nothing.
+	return errors.Join(base.restore(ctx, nil), os.RemoveAll(base.saved), b.reread(ctx))
 }
 
 // save stops the target and keeps its data.
@@ -104,20 +141,22 @@ func (p *replay) restore(ctx context.Context, args []string) error {
 }
 
 // measure lets one contestant apply the load, and compares the rows.
-func (p *replay) measure(ctx context.Context, c contestant) (took time.Duration, err error) {
+func (p *replay) measure(ctx context.Context, c contestant) (u used, err error) {
 	if err := p.restore(ctx, c.args); err != nil {
-		return 0, err
+		return u, err
 	}
 	if c.args == nil {
-		took, err = p.copydbCall(ctx, "--config", "copydb.yaml", "--resume-state", stateFile)
+		u, err = p.copydbCall(ctx, "--config", "copydb.yaml", "--resume-state", stateFile)
 	} else {
+		var took time.Duration
 		took, err = p.replica(ctx)
+		u.seconds = took.Seconds()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", c.name, err)
+		return u, fmt.Errorf("%s: %w", c.name, err)
 	}
-	p.say("%-34s %6.2f s", c.name, took.Seconds())
-	return took, p.sameRows(ctx)
+	p.say("%-34s %7.2f s", c.name, u.seconds)
+	return u, p.sameRows(ctx)
 }
 
 // replica applies the load with the server's own replication, from a relay log
@@ -187,6 +226,18 @@ func (p *replay) await(ctx context.Context, replica string, done func(map[string
 
 // status is the one row that a SHOW statement answers with.
 func status(ctx context.Context, srv *servers.Server, query string) (map[string]string, error) {
+	all, err := statusRows(ctx, srv, query)
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("%s answers with nothing", query)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// statusRows are the rows that a SHOW statement answers with, by column.
+func statusRows(ctx context.Context, srv *servers.Server, query string) ([]map[string]string, error) {
 	rows, err := srv.DB().QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
@@ -196,21 +247,20 @@ func status(ctx context.Context, srv *servers.Server, query string) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	if !rows.Next() {
-		return nil, errors.Join(rows.Err(), fmt.Errorf("%s answers with nothing", query))
-	}
-	cells, into := make([]*string, len(columns)), make([]any, len(columns))
+	cells, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
 	for i := range cells {
 		into[i] = &cells[i]
 	}
-	if err := rows.Scan(into...); err != nil {
-		return nil, err
-	}
-	out := map[string]string{}
-	for i, c := range cells {
-		if c != nil {
-			out[columns[i]] = *c
+	var all []map[string]string
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
 		}
+		row := map[string]string{}
+		for i, c := range cells {
+			row[columns[i]] = c.String
+		}
+		all = append(all, row)
 	}
-	return out, nil
+	return all, rows.Err()
 }

@@ -23,6 +23,7 @@ type Process struct {
 	done chan struct{}
 	err  error // valid once done is closed
 	took time.Duration
+	use  Usage
 }
 
 // command prepares a call of copydb in the Lab's folder. SIGINT stops it when
@@ -45,12 +46,22 @@ func (l *Lab) Start(ctx context.Context, stdout, stderr io.Writer, args ...strin
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start copydb: %w", err)
 	}
+	ended, peak := make(chan struct{}), make(chan int64)
+	go func() { peak <- WatchPeak(p.cmd.Process.Pid, ended) }()
 	go func() {
 		p.err = p.cmd.Wait()
 		p.took = time.Since(began)
+		close(ended)
+		p.use = Usage{CPU: p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime(), Peak: <-peak}
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// Usage waits for the end and returns what the process took.
+func (p *Process) Usage() Usage {
+	<-p.done
+	return p.use
 }
 
 // Done is closed when the process has ended.
