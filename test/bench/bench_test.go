@@ -20,9 +20,9 @@ func TestSmoke(t *testing.T) {
 		flags []string
 		want  []string
 	}{
-		{"mysql", []string{"-data", "main", "-loads", "uniform,hot", "-impact", "300ms"},
+		{"mysql", []string{"-data", "main", "-loads", "hot", "-impact", "300ms"},
 			[]string{"| MySQL 9.7", "main: 4000 rows in 4", "| hot | 200 |", "replica, 4 workers", besideWay}},
-		{"mariadb-10.11", []string{"-data", "main,keys", "-loads", "large"},
+		{"mariadb-10.11", []string{"-data", "main,keys", "-loads", "inserts,large"},
 			[]string{"| MariaDB 10.11", "keys: 2000 rows in 4", "| large | 1 |", "replica, 4 workers, optimistic"}},
 		{"mariadb-10.11", []string{"-data", "3x1000", "-binlog", "on,off", "-loads", "none"}, []string{"Growth", "| off |"}},
 	} {
