@@ -95,7 +95,16 @@ func (r *run) explain(ctx context.Context, err error) error {
 	if a, ok := asType[*applier.ApplyError](err); ok {
 		e.Where = a.Table
 	}
+	if k, ok := asType[keyed](err); ok && r.opt.ShowKeys {
+		e.Key = k.KeyText()
+	}
 	return e
+}
+
+// keyed is an error about a row, or about a range of rows.
+type keyed interface {
+	error
+	KeyText() string
 }
 
 // serverOf names the server that an error speaks of, where it does.
@@ -109,7 +118,7 @@ func serverOf(err error) string {
 func (r *run) exitError(err error) ExitErrorRecord {
 	rec := ExitErrorRecord{ExitCode: ExitCode(err), Message: err.Error()}
 	if e, ok := asType[*Error](err); ok {
-		rec.Where, rec.Next = e.Where, e.Next
+		rec.Where, rec.Key, rec.Next = e.Where, e.Key, e.Next
 		rec.Message = (&Error{Message: e.Message, Err: e.Err}).Error()
 	} else if _, ok := asType[*StopError](err); ok && r.written {
 		rec.Next = "go on with: " + r.resumeCommand()

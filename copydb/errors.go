@@ -27,6 +27,7 @@ const (
 type Error struct {
 	Code    int
 	Where   string // table, chunk, position, file or key; may be empty
+	Key     string // the key of the row that it is about; only with Options.ShowKeys
 	Message string // may be empty: then Err speaks
 	Next    string // what to do next; may be empty
 	Err     error  // the cause; may be nil

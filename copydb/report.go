@@ -137,6 +137,7 @@ type SummaryRecord struct {
 type ExitErrorRecord struct {
 	ExitCode int    `json:"exit_code"`
 	Where    string `json:"where"`
+	Key      string `json:"-"` // with Options.ShowKeys; never among records
 	Message  string `json:"message"`
 	Next     string `json:"next"`
 }

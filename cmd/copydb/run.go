@@ -140,6 +140,9 @@ func failureText(rec copydb.ExitErrorRecord, resume string) string {
 	if rec.Where != "" {
 		text += "\n  where:  " + rec.Where
 	}
+	if rec.Key != "" {
+		text += "\n  key:    " + rec.Key
+	}
 	if rec.Next != "" {
 		text += "\n  next:   " + rec.Next
 	}

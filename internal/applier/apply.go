@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +23,12 @@ const spreadRows = 500
 
 // ApplyError says which change of which unit failed.
 type ApplyError struct {
-	Table string
-	Key   []string // the key's columns
-	Op    Op
-	At    string // position of the row event
-	Err   error
+	Table  string
+	Key    []string // the key's columns
+	Op     Op
+	At     string   // position of the row event
+	Values []string // of the key, as literals: for those who may see what rows hold
+	Err    error
 }
 
 // Error names everything but values.
@@ -36,6 +38,15 @@ func (e *ApplyError) Error() string {
 
 // Unwrap returns the server's error.
 func (e *ApplyError) Unwrap() error { return e.Err }
+
+// KeyText is the key of the row that failed; empty where its table has none.
+func (e *ApplyError) KeyText() string {
+	var parts []string
+	for i, v := range e.Values {
+		parts = append(parts, e.Key[i]+" = "+v)
+	}
+	return strings.Join(parts, ", ")
+}
 
 // Applier writes windows of changes from the binary log, one window at a time.
 // It belongs to one goroutine.
@@ -171,6 +182,9 @@ func (a *Applier) plan(w *Window) plan {
 		p.upserts = cutInto(p.upserts, wr, upsert, there, limit)
 	}
 	p.serial = append(p.serial, exactly(w.exact, a.writers, limit)...)
+	for _, s := range slices.Concat(p.removes, p.upserts, p.serial) {
+		s.alone = len(w.Units) == 1
+	}
 	return p
 }
 
@@ -190,7 +204,7 @@ func (a *Applier) meet(ctx context.Context, w *Window) error {
 		}
 		wr, err := newWriter(ctx, s, a.cfg.Version, n.table)
 		if err != nil {
-			return failed(n.first, err)
+			return failed(netRow{change: n.first, gone: n.first.Op == Delete}, err)
 		}
 		if a.writers == nil {
 			a.writers, a.read = map[*table.Table]*writer{}, time.Now()
@@ -252,10 +266,14 @@ func (a *Applier) commit(ctx context.Context, stmts []*statement, w *Window) err
 	return err
 }
 
-func failed(c *Change, err error) error {
+func failed(r netRow, err error) error {
+	c := r.change
 	e := &ApplyError{Table: c.Table.String(), Op: c.Op, At: c.At, Err: err}
 	if k := c.Table.UsableKey(); k != nil {
 		e.Key = k.KeyNames()
+		for _, i := range c.Table.Places(k) {
+			e.Values = append(e.Values, string(r.row()[i]))
+		}
 	}
 	return e
 }
@@ -277,12 +295,29 @@ func (a *Applier) serially(ctx context.Context, s *statement) error {
 // run carries the statement out.
 func (s *statement) run(ctx context.Context, on *mysqlconn.Session) error {
 	if err := s.exec(ctx, on); err != nil {
-		return failed(s.rows[0].change, err)
+		return failed(s.culprit(ctx, on, err))
 	}
 	if s.size > largeStatement {
 		runtime.GC() // its text goes before as much is taken for the next one
 	}
 	return nil
+}
+
+// culprit finds the row that err is about by writing one after the other, where
+// the transaction can tell: it is rolled back in any case. Else it is taken for
+// the first.
+func (s *statement) culprit(ctx context.Context, on *mysqlconn.Session, err error) (netRow, error) {
+	if !s.alone || len(s.rows) == 1 || ctx.Err() != nil || mysqlconn.IsConnectionLost(err) || mysqlconn.IsLockConflict(err) {
+		return s.rows[0], err
+	}
+	for i := range s.rows {
+		one := &statement{writer: s.writer, verb: s.verb}
+		one.add(s.rows[i])
+		if oneErr := one.exec(ctx, on); oneErr != nil {
+			return s.rows[i], oneErr
+		}
+	}
+	return s.rows[0], err
 }
 
 func (s *statement) exec(ctx context.Context, on *mysqlconn.Session) error {

@@ -23,6 +23,27 @@ type Loader struct {
 	side line
 }
 
+// LoadError says which chunk was not written.
+type LoadError struct {
+	Chunk string
+	Range progress.Range // its keys: for those who may see what rows hold
+	Err   error
+}
+
+// Error names everything but values.
+func (e *LoadError) Error() string { return fmt.Sprintf("load chunk of %s: %v", e.Chunk, e.Err) }
+
+// Unwrap returns the server's error.
+func (e *LoadError) Unwrap() error { return e.Err }
+
+// KeyText is the end of the keys that the chunk has; empty where it is open.
+func (e *LoadError) KeyText() string {
+	if len(e.Range.To) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("up to %q", e.Range.To)
+}
+
 // NewLoader opens nothing.
 func NewLoader(cfg Config) *Loader { return &Loader{cfg: cfg} }
 
@@ -46,7 +67,7 @@ func (l *Loader) Load(ctx context.Context, c *Chunk) error {
 	}
 	if err != nil {
 		l.Close()
-		return fmt.Errorf("load chunk of %s: %w", c.Text(), err)
+		return &LoadError{Chunk: c.Text(), Range: c.Range, Err: err}
 	}
 	return nil
 }

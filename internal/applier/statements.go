@@ -30,7 +30,8 @@ type statement struct {
 	writer *writer
 	verb   verb
 	rows   []netRow
-	size   int // bytes of the literals
+	size   int  // bytes of the literals
+	alone  bool // of one unit: an error ends the run, and must name its row
 }
 
 // full reports whether no more rows should be added.

@@ -88,8 +88,15 @@ func TestB1_04_TargetRefusesRow(t *testing.T) {
 		testdb.Exec(t, source, "INSERT INTO shop.b VALUES (1); INSERT INTO shop.a SELECT id, id FROM (SELECT 1 id UNION SELECT 2 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8) x; INSERT INTO shop.b VALUES (2)")
 		var first state.Position
 		for i := range 3 {
-			p := m.Resume("--json")
+			args := []string{"--json"}
+			if i == 2 {
+				args = append(args, "--show-keys")
+			}
+			p := m.Resume(args...)
 			s := m.State()
+			if shown := strings.Contains(p.Stderr(), "id = 7"); shown != (i == 2) || strings.Contains(p.Stdout(), "id = 7") {
+				t.Errorf("the key of the row, with %v", args)
+			}
 			if p.ExitCode() != 7 || !strings.Contains(p.Stderr(), "shop.a") || !strings.Contains(p.Stderr(), "not seven") {
 				t.Fatalf("exit code %d", p.ExitCode())
 			}
