@@ -21,7 +21,8 @@ import (
 const (
 	snapshotTries = 600
 	snapshotPause = 20 * time.Millisecond
-	quietTries    = 25 // snapshots in a row at the same begin of a file
+	quietTries    = 25  // snapshots in a row at the same begin of a file
+	blindTries    = 150 // the same where the account may not see who commits
 )
 
 // snapshotPosition opens a consistent snapshot on s, a MariaDB, and returns the
@@ -42,12 +43,14 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 		if quiet++; p.IsZero() || p != last {
 			last, quiet = p, 0
 		}
-		if n, err := committing(ctx, s); err != nil {
+		n, enough, err := committing(ctx, s)
+		if err != nil {
 			return p, err
-		} else if n > 0 {
+		}
+		if n > 0 {
 			quiet = 0
 		}
-		if quiet >= quietTries {
+		if quiet >= enough {
 			return p, nil
 		}
 		if err := endSnapshot(ctx, s); err != nil {
@@ -89,14 +92,22 @@ func (d *Dumper) trySnapshot(ctx context.Context, s *mysqlconn.Session) (p state
 	return p, p.GTIDSet == first.GTIDSet, err
 }
 
-// committing counts the sessions that are seen to commit.
-func committing(ctx context.Context, s *mysqlconn.Session) (int, error) {
-	row, err := s.QueryRow(ctx, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND NOT LIKE 'Binlog%' AND ID <> CONNECTION_ID()"+
-		" AND (STATE LIKE '%commit%' OR STATE LIKE '%binlog%' OR STATE LIKE '%semi-sync%')")
+// committing counts the sessions that are seen to commit, and says how many
+// snapshots in a row are enough: without PROCESS an account sees its own
+// sessions only.
+func committing(ctx context.Context, s *mysqlconn.Session) (sessions, enough int, err error) {
+	row, err := s.QueryRow(ctx, "SELECT (SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND NOT LIKE 'Binlog%' AND ID <> CONNECTION_ID()"+
+		" AND (STATE LIKE '%commit%' OR STATE LIKE '%binlog%' OR STATE LIKE '%semi-sync%')),"+
+		" (SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'PROCESS')")
 	if err != nil {
-		return 0, fmt.Errorf("look for sessions that commit: %w", err)
+		return 0, 0, fmt.Errorf("look for sessions that commit: %w", err)
 	}
-	return strconv.Atoi(string(row[0]))
+	enough = quietTries
+	if string(row[1]) == "0" {
+		enough = blindTries
+	}
+	sessions, err = strconv.Atoi(string(row[0]))
+	return sessions, enough, err
 }
 
 // How often a snapshot's position must read the same, one after the other, and
