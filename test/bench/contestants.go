@@ -56,7 +56,7 @@ func (b *bench) bestLimit(ctx context.Context) (way, error) {
 		return way{}, err
 	}
 	if b.quick {
-		return l.way(plan{load8, 2, atOnce}), nil
+		return l.way(l.likely()), nil
 	}
 	return l.best(ctx)
 }

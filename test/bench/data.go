@@ -35,7 +35,7 @@ type shape struct {
 	columns []string // definitions
 	key     string   // the primary key
 	indexes []string // all others
-	values  string   // expressions of n, from 1 on; %d is the table's seed
+	values  string   // expressions of n, from 1 on; %d is the table's seed. MySQL 9.7 has no MD5 and no SHA1
 	batch   int      // rows that one statement fills in, at most 10,000
 	pieces  int      // rows of one file of mydumper
 }
@@ -62,7 +62,7 @@ var plain = &shape{
 var wide = &shape{
 	columns: []string{"id INT NOT NULL", "body MEDIUMBLOB NOT NULL"},
 	key:     "PRIMARY KEY (id)",
-	values:  "n, REPEAT(MD5(n + %d), 2048)",
+	values:  "n, REPEAT(SHA2(n + %d, 256), 1024)",
 	batch:   500,
 	pieces:  2_000,
 }
@@ -72,7 +72,7 @@ var text = &shape{
 	columns: []string{"code VARCHAR(64) NOT NULL", "note VARCHAR(100) NOT NULL", "amount DECIMAL(12,2) NOT NULL"},
 	key:     "PRIMARY KEY (code)",
 	indexes: []string{"KEY note (note)"},
-	values:  "CONCAT(MD5(n + %d), '-', LPAD(n, 8, '0')), CONCAT('note ', SHA1(n)), CRC32(n) / 100",
+	values:  "CONCAT(LEFT(SHA2(n + %d, 256), 32), '-', LPAD(n, 8, '0')), CONCAT('note ', SHA2(n, 256)), CRC32(n) / 100",
 	batch:   10_000,
 	pieces:  500_000,
 }
@@ -81,7 +81,7 @@ var composite = &shape{
 	columns: []string{"customer INT NOT NULL", "day DATE NOT NULL", "line SMALLINT NOT NULL", "sku VARCHAR(40) NOT NULL", "price DECIMAL(10,2) NOT NULL"},
 	key:     "PRIMARY KEY (customer, day, line)",
 	indexes: []string{"KEY sku (sku)", "KEY day (day)"},
-	values:  "n DIV 20, DATE '2026-01-01' + INTERVAL n DIV 4 %% 5 DAY, n %% 4, CONCAT('sku-', MD5(n %% 5000 + %d)), CRC32(n) %% 1000000 / 100",
+	values:  "n DIV 20, DATE '2026-01-01' + INTERVAL n DIV 4 %% 5 DAY, n %% 4, CONCAT('sku-', LEFT(SHA2(n %% 5000 + %d, 256), 32)), CRC32(n) %% 1000000 / 100",
 	batch:   10_000,
 	pieces:  500_000,
 }

@@ -25,6 +25,7 @@ type options struct {
 	transactions int
 	impact       time.Duration
 	quick        bool // no trials of variants
+	replicas     bool
 	serverArgs   []string
 	settings     []string // of copydb
 
@@ -50,6 +51,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&w.loads, "loads", loads[0].name, "write loads to catch up with, on the data set "+mainSet+" only: uniform, hot, inserts, large, with commas; none")
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each is measured")
 	flags.IntVar(&o.transactions, "transactions", 20_000, "transactions of a recorded write load")
+	flags.BoolVar(&o.replicas, "replicas", true, "let the target's own replica catch up, too")
 	flags.DurationVar(&o.impact, "impact", 0, "measure transactions/s of the source beside copydb, on the data set "+mainSet+" only, and alone for so long")
 	flags.BoolVar(&o.quick, "quick", false, "one variant of mydumper and of the load limit, without trying which is the fastest")
 	flags.StringVar(&w.serverArgs, "server-args", "", "more options of both servers, with spaces")
@@ -62,7 +64,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, err
 	}
 	if *smoke {
-		*scale, o.rounds, o.transactions, o.quick = 0.002, 1, 200, true
+		*scale, o.rounds, o.transactions = 0.002, 1, 200
 	}
 	if *scale <= 0 || o.rounds < 1 || o.transactions < 1 {
 		return o, errors.New("-scale, -rounds and -transactions must be more than 0")

@@ -78,6 +78,16 @@ func (b *bench) writeFiles(ctx context.Context, dir, ext string, f format) ([]*r
 	return files, nil
 }
 
+// likely is a plan that is good without a trial. To build an index takes more
+// than to keep it where a table is small.
+func (l *loadLimit) likely() plan {
+	const small = 4 << 20
+	if l.full.bytes/int64(len(l.data.tables)) < small {
+		return plan{load8, 4, inPlace}
+	}
+	return plan{load8, 4, atOnce}
+}
+
 // best is the plan that is the fastest when each is tried once: first the
 // methods, then the winner with other moments for the indexes.
 func (l *loadLimit) best(ctx context.Context) (way, error) {

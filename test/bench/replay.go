@@ -19,11 +19,14 @@ type contestant struct {
 	args []string // of the target's server; none: copydb
 }
 
-// contestants are copydb and the server's own replica, with its default of
-// keeping the source's order of commits.
-func contestants(kind servers.Kind) []contestant {
+// followers are copydb and the server's own replica, with its default of keeping
+// the source's order of commits.
+func (b *bench) followers() []contestant {
 	ours := contestant{name: ourWay}
-	if kind.IsMariaDB() {
+	if !b.replicas {
+		return []contestant{ours}
+	}
+	if b.kind.IsMariaDB() {
 		threads := func(n int, mode string) []string {
 			return []string{fmt.Sprintf("--slave-parallel-threads=%d", n), "--slave-parallel-mode=" + mode}
 		}
@@ -63,7 +66,7 @@ func (b *bench) catchUp(ctx context.Context, l load) error {
 		return fmt.Errorf("write: %w", err)
 	}
 	for round := range b.rounds {
-		for _, c := range contestants(b.kind) {
+		for _, c := range b.followers() {
 			u, err := base.measure(ctx, c)
 			if err != nil {
 				return err

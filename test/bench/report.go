@@ -58,6 +58,7 @@ func (g *group) median(way string, figure func(record) float64) float64 {
 }
 
 func seconds(r record) float64      { return r.Seconds }
+func cpuSeconds(r record) float64   { return r.CPUSeconds }
 func perSecond(r record) float64    { return float64(r.Transactions) / r.Seconds }
 func peakMiB(r record) float64      { return float64(r.PeakBytes) / (1 << 20) }
 func cpuPerGiB(r record) float64    { return r.CPUSeconds / float64(r.Bytes) * (1 << 30) }
@@ -168,11 +169,11 @@ func catchUpTable(all []record) string {
 		for _, way := range g.ways {
 			s := g.seconds(way)
 			lines = append(lines, []string{g.Server, g.Load, fmt.Sprint(g.Transactions), fmt.Sprint(g.Changes), way, fmt.Sprint(len(g.rounds[way])), cell("%.1f", s),
-				cell("%.0f", g.median(way, perSecond)), cell("%.2f", ratio(s, g.seconds(ourWay)))})
+				cell("%.0f", g.median(way, perSecond)), cell("%.2f", ratio(s, g.seconds(ourWay))), cell("%.1f", g.median(way, cpuSeconds)), cell("%.0f", g.median(way, peakMiB))})
 		}
 	}
 	return markdown("Catch-up with a recorded write load, medians (copydb from the start of the process to its end, the replica from a relay log that is fetched):",
-		[]string{"server", "load", "transactions", "row changes", "by", "rounds", "seconds", "transactions/s", "copydb is faster by"}, 2, lines)
+		[]string{"server", "load", "transactions", "row changes", "by", "rounds", "seconds", "transactions/s", "copydb is faster by", "CPU s", "peak MiB"}, 2, lines)
 }
 
 func impactTable(all []record) string {

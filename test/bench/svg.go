@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// curve is a line of a chart: points of increasing x.
+// curve is a line of a chart: points of increasing x. A dashed one stands in the
+// color of the one before and is not named.
 type curve struct {
 	name   string
-	dashes string // as in stroke-dasharray, empty for a solid line
+	dashed bool
 	points [][2]float64
 }
 
@@ -43,9 +44,9 @@ func picture(all []record) string {
 	for _, g := range sizes {
 		for i, of := range []func(*group) (float64, bool){rows, tables} {
 			if x, ok := of(g); ok {
-				charts[i].add(g.Server, "", x, g.median(ourWay, microsPerRow))
-				charts[i].add(g.Server+" load limit", "4", x, g.median(limitWay, microsPerRow))
-				charts[i+2].add(g.Server, "", x, g.median(ourWay, peakMiB))
+				charts[i].add(g.Server, false, x, g.median(ourWay, microsPerRow))
+				charts[i].add(g.Server, true, x, g.median(limitWay, microsPerRow))
+				charts[i+2].add(g.Server, false, x, g.median(ourWay, peakMiB))
 			}
 		}
 	}
@@ -53,14 +54,14 @@ func picture(all []record) string {
 }
 
 // add appends a point to the curve of that name; nothing for what was not measured.
-func (c *chart) add(name, dashes string, x, y float64) {
+func (c *chart) add(name string, dashed bool, x, y float64) {
 	if y == 0 {
 		return
 	}
-	i := slices.IndexFunc(c.curves, func(c curve) bool { return c.name == name })
+	i := slices.IndexFunc(c.curves, func(c curve) bool { return c.name == name && c.dashed == dashed })
 	if i < 0 {
 		i = len(c.curves)
-		c.curves = append(c.curves, curve{name: name, dashes: dashes})
+		c.curves = append(c.curves, curve{name: name, dashed: dashed})
 	}
 	c.curves[i].points = append(c.curves[i].points, [2]float64{x, y})
 }
@@ -98,15 +99,24 @@ func (c chart) draw(b *strings.Builder) {
 	for e := low; e <= high; e++ {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%.0f</text>`+"\n", px(math.Pow(10, e)), chartHeight-marginBottom+16, math.Pow(10, e))
 	}
-	for i, line := range c.curves {
-		color := colors[i%len(colors)]
+	c.drawCurves(b, px, py)
+}
+
+func (c chart) drawCurves(b *strings.Builder, px, py func(float64) float64) {
+	named, color := 0, ""
+	for _, line := range c.curves {
+		dashes := "4"
+		if !line.dashed {
+			color, dashes = colors[named%len(colors)], "none"
+			fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end" fill="%s">%s</text>`+"\n", chartWidth-marginRight, 14+14*named, color, line.name)
+			named++
+		}
 		var path []string
 		for _, p := range line.points {
 			path = append(path, fmt.Sprintf("%.1f,%.1f", px(p[0]), py(p[1])))
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", px(p[0]), py(p[1]), color)
 		}
-		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>`+"\n", strings.Join(path, " "), color, line.dashes)
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end" fill="%s">%s</text>`+"\n", chartWidth-marginRight, 18+14*i, color, line.name)
+		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>`+"\n", strings.Join(path, " "), color, dashes)
 	}
 }
 
