@@ -103,14 +103,11 @@ func (r *run) restartTable(ctx context.Context, n table.Name) error {
 	// Together: ranges that outlive the start they belong to would count for the
 	// next one.
 	return r.atomically(ctx, func() error {
-		for i, doc := range docs {
-			if err := r.prog.SaveTable(ctx, r.hold, doc); err != nil {
-				return err
-			}
-			if err := r.prog.Restart(ctx, r.hold, names[i]); err != nil {
+		for _, n := range names {
+			if err := r.prog.Restart(ctx, r.hold, n); err != nil {
 				return err
 			}
 		}
-		return nil
+		return r.prog.SaveTables(ctx, r.hold, docs...)
 	})
 }

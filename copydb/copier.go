@@ -80,7 +80,9 @@ func (c *copier) describe(t *table.Table) *copying {
 		Layout: applier.NewLayout(t, c.r.loadMethod(n), c.r.write),
 		Start:  start, ChunkBytes: c.r.opt.Config.Snapshot.ChunkSize,
 		Room: c.roomFor, Alone: c.alone, Read: c.changed,
-		Seen: func(seen dumper.Seen, first, last bool) error { return c.seen(n, seen, first, last) },
+		Seen: func(ch *applier.Chunk, seen dumper.Seen, first, last bool) error {
+			return c.seen(n, ch, seen, first, last)
+		},
 	}}
 }
 
@@ -164,11 +166,13 @@ func (c *copier) work(ctx context.Context) error {
 	loader := applier.NewLoader(c.r.write)
 	defer loader.Close()
 	for {
+	build := &indexer{c: c}
+	defer build.close()
 		p, err := c.take(ctx, reader)
 		if err != nil || p == nil {
 			return err
 		}
-		err = c.copy(ctx, reader, loader, p)
+		err = c.copy(ctx, reader, loader, build, p)
 		locked := err != nil && ctx.Err() == nil && isLockedOut(err)
 		c.mu.Lock()
 		delete(c.active, p)
@@ -281,7 +285,7 @@ func (c *copier) cut(ctx context.Context, reader *dumper.Reader, p *piece) (*pie
 }
 
 // copy copies one piece to its end.
-func (c *copier) copy(ctx context.Context, reader *dumper.Reader, loader *applier.Loader, p *piece) error {
+func (c *copier) copy(ctx context.Context, reader *dumper.Reader, loader *applier.Loader, build *indexer, p *piece) error {
 	write := func(ctx context.Context, ch *applier.Chunk) error {
 		if err := loader.Load(c.writes, ch); err != nil {
 			return err
@@ -303,7 +307,7 @@ func (c *copier) copy(ctx context.Context, reader *dumper.Reader, loader *applie
 			continue
 		}
 		c.r.report(c.r.tableRecord(t.name))
-		if err := c.index(ctx, t.job.Layout.Table); err != nil {
+		if err := build.plain(ctx, t.job.Layout.Table); err != nil {
 			return err
 		}
 	}
@@ -326,17 +330,29 @@ func (c *copier) copyExact(ctx context.Context, reader *dumper.Reader, t *copyin
 	}, write)
 }
 
-// index makes the non-unique indexes of a table whose rows are there.
-func (c *copier) index(ctx context.Context, t *table.Table) error {
+// indexer is one worker's builder, opened with the first table that needs it.
+type indexer struct {
+	c *copier
+	b *builder
+}
+
+// plain makes the non-unique indexes of a table whose rows are there.
+func (x *indexer) plain(ctx context.Context, t *table.Table) (err error) {
 	if len(t.Part(true).Plain) == 0 {
 		return nil
 	}
-	b, err := c.r.newBuilder(c.writes)
-	if err != nil {
-		return err
+	if x.b == nil {
+		if x.b, err = x.c.r.newBuilder(x.c.writes); err != nil {
+			return err
+		}
 	}
-	defer b.close()
-	return b.plain(ctx, t)
+	return x.b.plain(ctx, t)
+}
+
+func (x *indexer) close() {
+	if x.b != nil {
+		x.b.close()
+	}
 }
 
 // finished reports, once for each table, that all of it is copied.
@@ -369,7 +385,7 @@ func (c *copier) loaded(n table.Name, ch *applier.Chunk) {
 // begun keeps the exact position of a table's one snapshot, before its first row
 // is written: the stream skips what it covers.
 func (c *copier) begun(n table.Name, at state.Position, seen dumper.Seen) error {
-	return c.r.saveTable(c.writes, n, func(t *state.Table) {
+	return c.r.saveTables(c.writes, []table.Name{n}, func(t *state.Table) {
 		t.Start, t.FirstChunk, t.LastChunk = at, &seen.Position, &seen.Position
 		for i := range t.Structures {
 			t.Structures[i].From = at
@@ -385,7 +401,8 @@ func behind(p, q state.Position) bool {
 
 // seen notes what was true under the table's metadata lock: at its first chunk,
 // and at the latest chunk that ended a segment, whichever worker says it first.
-func (c *copier) seen(n table.Name, seen dumper.Seen, first, last bool) error {
+// A table's only chunk carries that itself, in the transaction of its rows.
+func (c *copier) seen(n table.Name, ch *applier.Chunk, seen dumper.Seen, first, last bool) error {
 	c.r.mu.Lock()
 	t := c.r.st.Tables[c.r.tables[n].index]
 	c.r.mu.Unlock()
@@ -396,7 +413,7 @@ func (c *copier) seen(n table.Name, seen dumper.Seen, first, last bool) error {
 	if !first && !last {
 		return nil
 	}
-	return c.r.saveTable(c.writes, n, func(t *state.Table) {
+	note := func(t *state.Table) {
 		if first || t.FirstChunk == nil {
 			t.FirstChunk = &seen.Position
 		}
@@ -406,5 +423,10 @@ func (c *copier) seen(n table.Name, seen dumper.Seen, first, last bool) error {
 		if last && (t.LastChunk == nil || behind(*t.LastChunk, seen.Position)) {
 			t.LastChunk = &seen.Position
 		}
-	})
+	}
+	if first && seen.Whole {
+		ch.Also = c.r.prog.TablesSQL(c.r.changeTables([]table.Name{n}, note)...)
+		return nil
+	}
+	return c.r.saveTables(c.writes, []table.Name{n}, note)
 }

@@ -99,8 +99,9 @@ func (r *run) compareStructures(ctx context.Context) error {
 		return err
 	}
 	defer s.Close()
+	ours := r.ours()
 	for _, t := range r.structures(state.TableIndexed) {
-		same, err := r.sameStructure(ctx, s, t)
+		same, err := r.sameStructure(ctx, s, t, ours[t.FullName()])
 		if err != nil && !mysqlconn.IsTableGone(err) {
 			return err
 		}
@@ -131,8 +132,8 @@ func (r *run) writtenSince(ctx context.Context, stop *state.Position) int64 {
 
 // sameStructure compares a table of the target with what it was made from. One
 // that was taken over may differ in what the preflight has warned of.
-func (r *run) sameStructure(ctx context.Context, s *mysqlconn.Session, t *table.Table) (bool, error) {
-	if r.ours(t.FullName()) != kindUsed {
+func (r *run) sameStructure(ctx context.Context, s *mysqlconn.Session, t *table.Table, kind string) (bool, error) {
+	if kind != kindUsed {
 		text, err := table.ShowCreate(ctx, s, t.FullName())
 		return table.SameCreate(text, string(t.Create)), err
 	}

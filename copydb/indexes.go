@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/copydb/copydb/internal/hold"
 	"github.com/copydb/copydb/internal/mysqlconn"
@@ -150,19 +151,37 @@ func (r *run) buildConstraints(ctx context.Context, at state.Position, seen map[
 	}
 	v := &validator{r: r, at: at, look: b.look, suspects: seen}
 	defer v.close()
-	for _, t := range tables {
-		clear, err := v.validate(ctx, b.conn, t)
-		if err != nil {
-			return nil, err
-		}
-		if !clear {
-			continue
-		}
-		if err := r.saveTable(ctx, t.FullName(), func(t *state.Table) { t.Status = state.TableIndexed }); err != nil {
-			return nil, err
-		}
+	if err := r.validateAll(ctx, v, b.conn, tables); err != nil {
+		return nil, err
 	}
 	return v.again, r.checkpoint()
+}
+
+// validateAll validates the tables and keeps which of them are done, of those
+// that take no time many at once.
+func (r *run) validateAll(ctx context.Context, v *validator, c *mysqlconn.Control, tables []*table.Table) error {
+	var done []table.Name
+	began := time.Now()
+	save := func() error {
+		err := r.saveTables(ctx, done, func(t *state.Table) { t.Status = state.TableIndexed })
+		done, began = nil, time.Now()
+		return err
+	}
+	for _, t := range tables {
+		clear, err := v.validate(ctx, c, t)
+		if err != nil {
+			return err
+		}
+		if clear {
+			done = append(done, t.FullName())
+		}
+		if time.Since(began) > time.Second {
+			if err := save(); err != nil {
+				return err
+			}
+		}
+	}
+	return save()
 }
 
 // duplicateIn finds the index in a server's message about a duplicate value,

@@ -25,7 +25,10 @@ func (r *run) reconcile(rec *progress.Record) error {
 	}
 	st.Phase = rec.Doc.Phase
 	r.takePositions(rec)
-	r.entries = len(rec.Journal)
+	r.entries = 0
+	for _, e := range rec.Journal {
+		r.entries = max(r.entries, e.Number)
+	}
 	st.ObjectsCreated = objectsOf(rec.Journal)
 	return r.takeTables(rec)
 }

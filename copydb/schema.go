@@ -2,12 +2,15 @@ package copydb
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/copydb/copydb/internal/check"
+	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/hold"
+	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/position"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
@@ -60,11 +63,8 @@ func (r *run) makeSchema(ctx context.Context) error {
 	if err := r.dropUnfinished(ctx); err != nil {
 		return err
 	}
-	for i := range r.st.Tables {
-		n := nameOf(r.st.Tables[i].Database, r.st.Tables[i].Table)
-		if err := r.makeTable(ctx, n, r.tables[n].structure); err != nil {
-			return err
-		}
+	if err := r.makeTables(ctx); err != nil {
+		return err
 	}
 	if err := hold.Point(ctx, "schema_made"); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 	if err != nil {
 		return err
 	}
-	digests := make([]string, len(start.Tables))
+	digests, raws := make([]string, len(start.Tables)), map[string]json.RawMessage{}
 	for i, t := range start.Tables {
 		if why := t.WhyNot(); why != "" {
 			return &Error{Code: ExitFailed, Where: t.String(), Message: "the table has changed since the preflight: " + why,
@@ -125,9 +125,10 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 		if digests[i], err = r.store.PutStructure(raw); err != nil {
 			return fmt.Errorf("keep the structure of %s: %w", t, err)
 		}
-		if err := r.prog.SaveStructure(ctx, r.hold, digests[i], raw); err != nil {
-			return err
-		}
+		raws[digests[i]] = raw
+	}
+	if err := r.prog.SaveStructures(ctx, r.hold, raws); err != nil {
+		return err
 	}
 	docs := make([]state.Table, len(start.Tables))
 	r.change(func(st *state.State) {
@@ -145,10 +146,8 @@ func (r *run) takeStarts(ctx context.Context, database string, names []string) e
 	if err := r.checkpoint(); err != nil {
 		return err
 	}
-	for _, d := range docs {
-		if err := r.prog.SaveTable(ctx, r.hold, d); err != nil {
-			return err
-		}
+	if err := r.prog.SaveTables(ctx, r.hold, docs...); err != nil {
+		return err
 	}
 	return hold.Point(ctx, "start_taken")
 }
@@ -186,57 +185,137 @@ func (r *run) makeDatabase(ctx context.Context, d check.Database) error {
 		return nil
 	}
 	create := "CREATE DATABASE " + table.Quote(d.Name) + " CHARACTER SET " + d.Charset + " COLLATE " + d.Collation
-	return r.make(ctx, kindDatabase, table.Name{Database: d.Name}, create)
+	return r.make(ctx, r.hold, kindDatabase, table.Name{Database: d.Name}, create)
 }
 
-// make carries a statement out that makes an object, between the two entries of
-// the journal that make it ours whatever happens in between.
-func (r *run) make(ctx context.Context, kind string, n table.Name, create string) error {
-	e := progress.Entry{Number: r.entries + 1, Kind: kind, Database: n.Database, Name: n.Table}
-	if err := r.prog.Note(ctx, r.hold, e); err != nil {
+// make carries a statement out that makes an object, behind the entry of the
+// journal that makes it ours whatever happens in between. One that is there
+// already is not ours.
+func (r *run) make(ctx context.Context, c *mysqlconn.Control, kind string, n table.Name, create string) error {
+	o := state.Object{Type: kind, Database: state.Text(n.Database), Name: state.Text(n.Table)}
+	e := progress.Entry{Kind: kind, Database: n.Database, Name: n.Table}
+	r.change(func(st *state.State) {
+		r.entries++
+		e.Number = r.entries
+		st.ObjectsCreated = append(st.ObjectsCreated, o)
+	})
+	if err := r.prog.Note(ctx, c, e); err != nil {
 		return err
 	}
-	r.entries++
-	r.change(func(st *state.State) {
-		st.ObjectsCreated = append(st.ObjectsCreated, state.Object{Type: kind, Database: state.Text(n.Database), Name: state.Text(n.Table)})
-	})
-	if kind == kindTable {
-		if _, err := r.hold.Exec(ctx, "USE "+table.Quote(n.Database)); err != nil {
-			return fmt.Errorf("use database %s on the target: %w", n.Database, err)
+	_, err := c.Exec(ctx, create)
+	if mysqlconn.IsTableThere(err) {
+		if err := r.prog.Unnote(ctx, c, e); err != nil {
+			return err
 		}
+		r.change(func(st *state.State) {
+			if i := slices.Index(st.ObjectsCreated, o); i >= 0 {
+				st.ObjectsCreated = slices.Delete(st.ObjectsCreated, i, i+1)
+			}
+		})
+		return r.appeared(n)
 	}
-	if _, err := r.hold.Exec(ctx, create); err != nil {
+	if err != nil {
 		return fmt.Errorf("create %s %s on the target: %w", kind, n, err)
 	}
-	if err := hold.Point(ctx, kind+"_made:"+n.String()); err != nil {
-		return err
-	}
-	e.Done = true
-	return r.prog.Note(ctx, r.hold, e)
+	return hold.Point(ctx, kind+"_made:"+n.String())
 }
 
-// makeTable makes a table without its foreign keys. One that was taken over is
-// emptied.
-func (r *run) makeTable(ctx context.Context, n table.Name, t *table.Table) error {
-	var there int
-	err := r.hold.QueryRow(ctx, []any{&there}, "SELECT COUNT(*) FROM information_schema.TABLES WHERE BINARY TABLE_SCHEMA = ? AND BINARY TABLE_NAME = ?",
-		[]byte(n.Database), []byte(n.Table))
+func (r *run) appeared(n table.Name) error {
+	return &Error{Code: ExitPreflight, Where: n.String(), Message: "the table has appeared on the target",
+		Next: "drop it there, then resume: " + r.resumeCommand()}
+}
+
+// makeTables makes the tables without their foreign keys. What is there is looked
+// up once: a look for each table would go through all of them each time.
+func (r *run) makeTables(ctx context.Context) error {
+	byDatabase := map[string][]table.Name{}
+	for i := range r.st.Tables {
+		n := nameOf(r.st.Tables[i].Database, r.st.Tables[i].Table)
+		byDatabase[n.Database] = append(byDatabase[n.Database], n)
+	}
+	ours := r.ours()
+	for database, names := range byDatabase {
+		there, err := r.targetTables(ctx, database)
+		if err != nil {
+			return err
+		}
+		var missing []table.Name
+		for _, n := range names {
+			if !there[n] {
+				missing = append(missing, n)
+			} else if err := r.useTable(ctx, n, ours[n]); err != nil {
+				return err
+			}
+		}
+		if err := r.makeMissing(ctx, database, missing); err != nil {
+			return err
+		}
+	}
+	return r.prog.Confirm(ctx, r.hold)
+}
+
+const (
+	// makers is over how many sessions many tables are made: each one mostly waits
+	// for the target's disk.
+	makers = 4
+	// tablesOfMaker is how many tables are worth a session.
+	tablesOfMaker = 50
+)
+
+// makeMissing makes tables of one database.
+func (r *run) makeMissing(ctx context.Context, database string, names []table.Name) error {
+	work := make(chan table.Name, len(names))
+	for _, n := range names {
+		work <- n
+	}
+	close(work)
+	g, ctx := group.WithContext(ctx)
+	for range min((len(names)+tablesOfMaker-1)/tablesOfMaker, makers) {
+		g.Go("maker of tables", func() error {
+			c, err := r.openDDL(ctx)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if _, err := c.Exec(ctx, "USE "+table.Quote(database)); err != nil {
+				return fmt.Errorf("use database %s on the target: %w", database, err)
+			}
+			for n := range work {
+				if err := r.make(ctx, c, kindTable, n, r.tables[n].structure.Part(r.defersIndexes(n)).Create); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// targetTables lists what the target has in a database.
+func (r *run) targetTables(ctx context.Context, database string) (map[table.Name]bool, error) {
+	there := map[table.Name]bool{}
+	err := r.hold.Query(ctx, func(rows *sql.Rows) error {
+		var n table.Name
+		err := rows.Scan(&n.Database, &n.Table)
+		there[n] = true
+		return err
+	}, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?", database)
 	if err != nil {
-		return fmt.Errorf("look for table %s on the target: %w", n, err)
+		return nil, fmt.Errorf("list the tables of %s on the target: %w", database, err)
 	}
-	if there == 0 {
-		return r.make(ctx, kindTable, n, t.Part(r.defersIndexes(n)).Create)
-	}
-	switch kind := r.ours(n); {
-	case kind == "":
-		return &Error{Code: ExitPreflight, Where: n.String(), Message: "the table has appeared on the target",
-			Next: "drop it there, then resume: " + r.resumeCommand()}
-	case len(r.tables[n].segments) > 0:
+	return there, nil
+}
+
+// useTable takes a table that is there as its copy needs it; ours is the kind
+// under which the migration lists it. One that was taken over is emptied.
+func (r *run) useTable(ctx context.Context, n table.Name, ours string) error {
+	switch {
+	case len(r.tables[n].segments) > 0 && ours != "":
 		return nil // its rows are ours
-	case kind == kindUsed:
-		return r.emptyUsed(ctx, n, t)
+	case ours == kindUsed:
+		return r.emptyUsed(ctx, n, r.tables[n].structure)
 	}
-	return r.make(ctx, kindTable, n, t.Part(r.defersIndexes(n)).Create) // dropped before, and there again
+	return r.appeared(n) // one of ours would have been dropped before
 }
 
 // defersIndexes reports whether the table's indexes are made after its rows. One
@@ -245,14 +324,15 @@ func (r *run) defersIndexes(n table.Name) bool {
 	return r.opt.Config.Schema.DeferIndexes && !r.facts.Referenced[n]
 }
 
-// ours returns the kind under which the migration lists the table, or "".
-func (r *run) ours(n table.Name) string {
+// ours returns the kind under which the migration lists each table.
+func (r *run) ours() map[table.Name]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, o := range slices.Backward(r.st.ObjectsCreated) {
-		if (o.Type == kindTable || o.Type == kindUsed) && nameOf(o.Database, o.Name) == n {
-			return o.Type
+	out := map[table.Name]string{}
+	for _, o := range r.st.ObjectsCreated {
+		if o.Type == kindTable || o.Type == kindUsed {
+			out[nameOf(o.Database, o.Name)] = o.Type
 		}
 	}
-	return ""
+	return out
 }

@@ -89,17 +89,25 @@ func (r *run) outlive(ctx context.Context) (context.Context, context.CancelFunc)
 	return out, func() { stop(); cancel(context.Canceled) }
 }
 
-// saveTable changes a table's state and keeps it on the target.
-func (r *run) saveTable(ctx context.Context, n table.Name, fn func(*state.Table)) error {
+// saveTables changes the state of tables and keeps them on the target.
+func (r *run) saveTables(ctx context.Context, names []table.Name, fn func(*state.Table)) error {
 	r.tableMu.Lock()
 	defer r.tableMu.Unlock()
-	var doc state.Table
+	return r.prog.SaveTables(ctx, r.hold, r.changeTables(names, fn)...)
+}
+
+// changeTables changes the state of tables, which the caller then keeps on the
+// target.
+func (r *run) changeTables(names []table.Name, fn func(*state.Table)) []state.Table {
+	var docs []state.Table
 	r.change(func(st *state.State) {
-		t := &st.Tables[r.tables[n].index]
-		fn(t)
-		doc = *t
+		for _, n := range names {
+			t := &st.Tables[r.tables[n].index]
+			fn(t)
+			docs = append(docs, *t)
+		}
 	})
-	return r.prog.SaveTable(ctx, r.hold, doc)
+	return docs
 }
 
 func (r *run) tableRecord(n table.Name) TableRecord {
@@ -142,12 +150,7 @@ func (r *run) noteConsistent(ctx context.Context) error {
 			}
 		}
 	})
-	for _, n := range missing {
-		if err := r.saveTable(ctx, n, func(t *state.Table) { t.LastChunk = &at }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.saveTables(ctx, missing, func(t *state.Table) { t.LastChunk = &at })
 }
 
 // retriable reports whether trying again later may mend err without anybody's

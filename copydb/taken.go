@@ -49,9 +49,10 @@ func (r *run) noteTaken(ctx context.Context) error {
 // have no finished rows: all before any is made, since a table that foreign keys
 // point at is not made under an old one that has them.
 func (r *run) dropUnfinished(ctx context.Context) error {
+	ours := r.ours()
 	for i := range r.st.Tables {
 		n := nameOf(r.st.Tables[i].Database, r.st.Tables[i].Table)
-		if len(r.tables[n].segments) > 0 || r.ours(n) != kindTable {
+		if len(r.tables[n].segments) > 0 || ours[n] != kindTable {
 			continue
 		}
 		if _, err := r.hold.Exec(ctx, "DROP TABLE IF EXISTS "+n.Quoted()); err != nil {

@@ -89,7 +89,7 @@ func (b *bench) count(t *testing.T, tab *table.Table) int64 {
 
 func job(tab *table.Table, chunkBytes int64) *Job {
 	return &Job{Layout: applier.NewLayout(tab, applier.LoadData, applier.Config{MaxNotes: 65535}), ChunkBytes: chunkBytes,
-		Seen: func(Seen, bool, bool) error { return nil }, Read: func() {},
+		Seen: func(*applier.Chunk, Seen, bool, bool) error { return nil }, Read: func() {},
 		Room:  func(context.Context, int64) (func(), error) { return func() {}, nil },
 		Alone: func(context.Context) (func(), error) { return func() {}, nil }}
 }

@@ -21,8 +21,9 @@ type Job struct {
 	ChunkBytes int64          // aim for a chunk's size as read
 
 	// Seen is called behind the first and the last chunk of each segment, with
-	// what was true under the table's metadata lock; first and last say which.
-	Seen func(seen Seen, first, last bool) error
+	// what was true under the table's metadata lock; first and last say which. The
+	// chunk may be made to carry more.
+	Seen func(c *applier.Chunk, seen Seen, first, last bool) error
 	// Read is called for each chunk that was read, before it is written.
 	Read func()
 	// Room waits for memory of so many bytes and returns how it is given back.
@@ -35,6 +36,7 @@ type Job struct {
 type Seen struct {
 	Position state.Position // the end of the binary log then
 	TableID  string         // the engine's id of the table; "" where it cannot be had
+	Whole    bool           // the chunk is the whole table
 }
 
 // Reader reads chunks over one session. It belongs to one goroutine.
@@ -167,7 +169,8 @@ func (r *Reader) next(ctx context.Context, job *Job, q chunkQuery, s *Segment, s
 	c.Reset(job.Layout)
 	end, seen, err := r.readChunk(ctx, job, q, s, size, read, first)
 	if err == nil && seen != nil {
-		err = job.Seen(*seen, first, len(end) == 0)
+		seen.Whole = first && len(end) == 0 && len(s.read.After) == 0 && len(s.read.Until) == 0
+		err = job.Seen(c, *seen, first, len(end) == 0)
 	}
 	if err != nil {
 		r.Close()

@@ -108,7 +108,8 @@ type Chunk struct {
 	Layout *Layout
 	Range  progress.Range // with all of the segment so far
 	Rows   int64
-	Bytes  int64 // as read from the source
+	Bytes  int64    // as read from the source
+	Also   []string // statements that note in the same transaction what else is true of the rows
 
 	data   []byte
 	cuts   []cut // the statements in data, for Inserts

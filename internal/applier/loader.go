@@ -54,7 +54,7 @@ func (l *Loader) Close() error {
 	return nil
 }
 
-// Load writes the chunk and notes its range, both or neither; of an engine that
+// Load writes the chunk and notes its range and what it carries, all or nothing; of an engine that
 // does not roll back, rows may be there without the range. Only deadlocks and
 // lock waits are tried again here.
 func (l *Loader) Load(ctx context.Context, c *Chunk) error {
@@ -87,8 +87,12 @@ func (l *Loader) load(ctx context.Context, c *Chunk) error {
 		if err := write(ctx, writer, c); err != nil {
 			return err
 		}
-		_, err := session.Exec(ctx, l.cfg.Progress.RangeSQL(c.Layout.Table.FullName(), c.Range))
-		return err
+		for _, q := range append([]string{l.cfg.Progress.RangeSQL(c.Layout.Table.FullName(), c.Range)}, c.Also...) {
+			if _, err := session.Exec(ctx, q); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -102,6 +102,9 @@ func IsCutOff(err error) bool {
 // IsTableGone reports a table, view or database that is not there.
 func IsTableGone(err error) bool { return isNumber(err, 1146, 1049, 1051, 1109) }
 
+// IsTableThere reports a table that cannot be made because it is there.
+func IsTableThere(err error) bool { return isNumber(err, 1050) }
+
 // IsTableChanged reports that a table is not the one that a query was made for:
 // the snapshot is older than its definition (1412), or it has lost a column
 // (1054) or an index (1176).

@@ -118,35 +118,96 @@ func (s *Store) SaveDoc(ctx context.Context, c *mysqlconn.Control, d Doc, finish
 	return nil
 }
 
-// SaveTable keeps a table's description; its Done stays in the ranges.
-func (s *Store) SaveTable(ctx context.Context, c *mysqlconn.Control, t state.Table) error {
-	t.Done = nil
-	n := table.Name{Database: string(t.Database), Table: string(t.Table)}
-	_, err := c.Exec(ctx, "REPLACE INTO _copydb.tables (migration, table_key, database_name, table_name, doc) VALUES (?, ?, ?, ?, ?)",
-		s.Migration, []byte(tableKey(n)), []byte(n.Database), []byte(n.Table), blob(t))
-	if err != nil {
-		return fmt.Errorf("keep the description of %s on the target: %w", n, err)
+// statementBytes is where a statement of several rows is cut.
+const statementBytes = 256 << 10
+
+// manyRows are the statements that write the rows: head, and as many of them as
+// fit.
+func manyRows(head string, rows [][]byte) []string {
+	var out []string
+	var q []byte
+	for _, row := range rows {
+		if len(q) > 0 && len(q)+len(row) > statementBytes {
+			out, q = append(out, string(q)), nil
+		}
+		if len(q) == 0 {
+			q = append(q, head...)
+		} else {
+			q = append(q, ", "...)
+		}
+		q = append(q, row...)
+	}
+	if len(q) > 0 {
+		out = append(out, string(q))
+	}
+	return out
+}
+
+// TablesSQL are the statements that keep tables' descriptions; what is done of
+// them stays in the ranges.
+func (s *Store) TablesSQL(tables ...state.Table) []string {
+	rows := make([][]byte, len(tables))
+	for i, t := range tables {
+		t.Done = nil
+		n := table.Name{Database: string(t.Database), Table: string(t.Table)}
+		q := table.AppendHex([]byte("('"+s.Migration+"', "), []byte(tableKey(n)))
+		for _, b := range [][]byte{[]byte(n.Database), []byte(n.Table), blob(t)} {
+			q = table.AppendHex(append(q, ", "...), b)
+		}
+		rows[i] = append(q, ')')
+	}
+	return manyRows("REPLACE INTO _copydb.tables (migration, table_key, database_name, table_name, doc) VALUES ", rows)
+}
+
+// SaveTables keeps tables' descriptions.
+func (s *Store) SaveTables(ctx context.Context, c *mysqlconn.Control, tables ...state.Table) error {
+	for _, q := range s.TablesSQL(tables...) {
+		if _, err := c.Exec(ctx, q); err != nil {
+			return fmt.Errorf("keep the descriptions of %d tables on the target: %w", len(tables), err)
+		}
 	}
 	return nil
 }
 
-// SaveStructure keeps a structure under its digest.
-func (s *Store) SaveStructure(ctx context.Context, c *mysqlconn.Control, digest string, raw json.RawMessage) error {
-	_, err := c.Exec(ctx, "INSERT IGNORE INTO _copydb.structures (migration, digest, structure) VALUES (?, ?, ?)",
-		s.Migration, digest, []byte(raw))
-	if err != nil {
-		return fmt.Errorf("keep a structure on the target: %w", err)
+// SaveStructures keeps structures under their digests.
+func (s *Store) SaveStructures(ctx context.Context, c *mysqlconn.Control, structures map[string]json.RawMessage) error {
+	var rows [][]byte
+	for digest, raw := range structures {
+		q := table.AppendHex([]byte("('"+s.Migration+"', "), []byte(digest))
+		rows = append(rows, append(table.AppendHex(append(q, ", "...), raw), ')'))
+	}
+	for _, q := range manyRows("INSERT IGNORE INTO _copydb.structures (migration, digest, structure) VALUES ", rows) {
+		if _, err := c.Exec(ctx, q); err != nil {
+			return fmt.Errorf("keep structures on the target: %w", err)
+		}
 	}
 	return nil
 }
 
-// Note writes an entry of the journal, before (done false) and after its
-// statement.
+// Note writes an entry of the journal, before its statement.
 func (s *Store) Note(ctx context.Context, c *mysqlconn.Control, e Entry) error {
 	_, err := c.Exec(ctx, "REPLACE INTO _copydb.journal (migration, number, kind, database_name, object_name, done) VALUES (?, ?, ?, ?, ?, ?)",
 		s.Migration, e.Number, e.Kind, []byte(e.Database), []byte(e.Name), e.Done)
 	if err != nil {
 		return fmt.Errorf("note %s %s.%s in the journal on the target: %w", e.Kind, e.Database, e.Name, err)
+	}
+	return nil
+}
+
+// Unnote takes an entry back whose statement was refused.
+func (s *Store) Unnote(ctx context.Context, c *mysqlconn.Control, e Entry) error {
+	_, err := c.Exec(ctx, "DELETE FROM _copydb.journal WHERE migration = ? AND number = ?", s.Migration, e.Number)
+	if err != nil {
+		return fmt.Errorf("take %s %s.%s out of the journal on the target: %w", e.Kind, e.Database, e.Name, err)
+	}
+	return nil
+}
+
+// Confirm notes that the statements of all entries were carried out.
+func (s *Store) Confirm(ctx context.Context, c *mysqlconn.Control) error {
+	_, err := c.Exec(ctx, "UPDATE _copydb.journal SET done = 1 WHERE migration = ? AND done = 0", s.Migration)
+	if err != nil {
+		return fmt.Errorf("confirm the journal on the target: %w", err)
 	}
 	return nil
 }

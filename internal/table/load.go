@@ -53,16 +53,33 @@ func (n Name) Compare(m Name) int {
 	return strings.Compare(n.Table, m.Table)
 }
 
+// loadBatch is how many tables one look into the catalogue asks for. A server
+// may open every table that it tells of, so it is asked for those only that are
+// wanted.
+const loadBatch = 200
+
 // Load reads the structures of tables of one database, in the order of names.
 // A table that is not there is an error that mysqlconn.IsTableGone knows.
 func Load(ctx context.Context, q Queryer, flavor mysqlconn.Flavor, database string, names []string) ([]*Table, error) {
+	var out []*Table
+	for batch := range slices.Chunk(names, loadBatch) {
+		tables, err := load(ctx, q, flavor, database, batch)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, tables...)
+	}
+	return out, nil
+}
+
+func load(ctx context.Context, q Queryer, flavor mysqlconn.Flavor, database string, names []string) ([]*Table, error) {
 	l := loader{q: q, flavor: flavor, database: database, tables: map[string]*Table{}}
-	for _, n := range names {
+	literals := make([]string, len(names))
+	for i, n := range names {
 		l.tables[n] = &Table{Database: database, Table: n}
+		literals[i] = lit(n)
 	}
-	if len(names) == 1 {
-		l.only = " AND TABLE_NAME = " + lit(names[0])
-	}
+	l.only = " AND TABLE_NAME IN (" + strings.Join(literals, ", ") + ")"
 	for _, step := range []func(context.Context) error{l.basics, l.columns, l.keys, l.creates} {
 		if err := step(ctx); err != nil {
 			return nil, err

@@ -222,3 +222,31 @@ func TestLeftoversAreTold(t *testing.T) {
 		requireSame(t, m)
 	}, families...)
 }
+
+// A table that somebody makes on the target beside the run is not the run's: it
+// is never dropped.
+func TestTableAppearsWhileOthersAreMade(t *testing.T) {
+	onKinds(t, func(t *testing.T, kind servers.Kind) {
+		source, target := sharedPair(t, kind)
+		testdb.Exec(t, source, "CREATE DATABASE two; CREATE TABLE two.a (id INT PRIMARY KEY); CREATE TABLE two.b (id INT PRIMARY KEY)")
+		m := harness.New(t, source, target, harness.Config{Include: []string{"two.*"}, Build: harness.HoldPoints})
+		m.Hold("table_made:two.a")
+		p := m.Start()
+		m.WaitReached(p, "table_made:two.a")
+		testdb.Exec(t, target, "CREATE TABLE two.b (theirs INT PRIMARY KEY); INSERT INTO two.b VALUES (7)")
+		m.Release("table_made:two.a")
+		p.RequireExit(harness.RunTimeout, 3)
+		if !strings.Contains(p.Stderr(), "the table has appeared on the target") {
+			t.Errorf("it is not said: %s", p.Stderr())
+		}
+		if p := m.Resume(); p.ExitCode() != 3 {
+			t.Errorf("exit code %d of the resume", p.ExitCode())
+		}
+		if got := testdb.Value(t, target, "SELECT theirs FROM two.b"); got != "7" {
+			t.Errorf("the table that appeared has %q", got)
+		}
+		testdb.Exec(t, target, "DROP TABLE two.b")
+		m.RequireResume()
+		testdb.RequireEqual(t, source, target, []string{"two"})
+	}, families...)
+}
