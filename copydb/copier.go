@@ -142,6 +142,7 @@ func (c *copier) run(ctx context.Context) error {
 		c.ended = true
 		c.change.Broadcast()
 	})()
+	defer applier.FreeBuffers()
 	tune := newTuner(c.r.opt.Config.Snapshot.Threads, c.r.meter.bytesCopied)
 	start := func() { g.Go("copy of tables", func() error { return c.work(ctx) }) }
 	for range tune.first() {
@@ -165,9 +166,9 @@ func (c *copier) work(ctx context.Context) error {
 	defer reader.Close()
 	loader := applier.NewLoader(c.r.write)
 	defer loader.Close()
-	for {
 	build := &indexer{c: c}
 	defer build.close()
+	for {
 		p, err := c.take(ctx, reader)
 		if err != nil || p == nil {
 			return err

@@ -80,9 +80,10 @@ func (r *Reader) readWhole(ctx context.Context, job *Job, last bool, free <-chan
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		read.chunk.Reset(job.Layout)
+		size := job.ChunkBytes + job.ChunkBytes/2
 		var err error
-		if read.memory, err = reserve(ctx, job, job.ChunkBytes+job.ChunkBytes/2); err == nil {
+		if read.memory, err = reserve(ctx, job, size); err == nil {
+			read.chunk.Reset(job.Layout, int(size))
 			r.bound(ctx, read)
 		}
 		return err

@@ -166,7 +166,7 @@ func (r *Reader) next(ctx context.Context, job *Job, q chunkQuery, s *Segment, s
 	defer s.mu.Unlock()
 	first := s.read.Rows == 0 && len(s.read.To) == 0
 	c := read.chunk
-	c.Reset(job.Layout)
+	c.Reset(job.Layout, size.full())
 	end, seen, err := r.readChunk(ctx, job, q, s, size, read, first)
 	if err == nil && seen != nil {
 		seen.Whole = first && len(end) == 0 && len(s.read.After) == 0 && len(s.read.Until) == 0

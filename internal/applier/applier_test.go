@@ -194,7 +194,7 @@ func (b *bench) fenced(t *testing.T) {
 	l := NewLoader(b.cfg)
 	defer l.Close()
 	c := &Chunk{}
-	c.Reset(NewLayout(u, LoadData, b.cfg))
+	c.Reset(NewLayout(u, LoadData, b.cfg), 0)
 	c.Append([][]byte{[]byte("41"), []byte("41"), []byte("41"), []byte("1")})
 	if err := l.Load(context.WithoutCancel(t.Context()), c); !errors.Is(err, progress.ErrFenced) {
 		t.Errorf("load: %v", err)
@@ -219,13 +219,13 @@ func TestB2_11_LoadRefusesWarnings(t *testing.T) {
 			for i, m := range []Method{LoadData, Inserts} {
 				l := NewLoader(b.cfg)
 				c := &Chunk{}
-				c.Reset(NewLayout(tab, m, b.cfg))
+				c.Reset(NewLayout(tab, m, b.cfg), 0)
 				id := []byte{byte('1' + i)}
 				c.Append([][]byte{id, []byte("\xe9\\'\n\t"), every})
 				if err := l.Load(t.Context(), c); err != nil {
 					t.Errorf("%s: %v", m, err)
 				}
-				c.Reset(NewLayout(tab, m, b.cfg))
+				c.Reset(NewLayout(tab, m, b.cfg), 0)
 				c.Append([][]byte{[]byte("9"), []byte("too long"), nil})
 				if err := l.Load(t.Context(), c); err == nil {
 					t.Errorf("%s: a value that does not fit was taken", m)

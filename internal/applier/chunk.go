@@ -2,9 +2,9 @@ package applier
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/internal/table"
@@ -122,26 +122,18 @@ type Chunk struct {
 // cut is the end of one statement, and how many ENUM values of index 0 it has.
 type cut struct{ end, zeros int }
 
-// buffers is memory of chunks that are written, for others.
-var buffers sync.Pool
-
-// Reset empties the chunk for rows of l.
-func (c *Chunk) Reset(l *Layout) {
+// Reset empties the chunk for rows of l that are thought to take size bytes.
+func (c *Chunk) Reset(l *Layout, size int) {
 	data := c.data
 	if data == nil {
-		if b, ok := buffers.Get().(*[]byte); ok {
-			data = *b
-		}
+		data = buffers.take(size)
 	}
 	*c = Chunk{Layout: l, data: data[:0], cuts: c.cuts[:0]}
 }
 
 // Free gives the memory of the rows away. Only Reset may follow.
 func (c *Chunk) Free() {
-	if cap(c.data) > 0 {
-		data := c.data
-		buffers.Put(&data)
-	}
+	buffers.give(c.data)
 	c.data = nil
 }
 
@@ -152,53 +144,70 @@ func (c *Chunk) Size() int { return len(c.data) }
 // NULL.
 func (c *Chunk) Append(fields [][]byte) {
 	c.Rows++
-	largest := 0
-	for i, f := range fields {
-		c.Bytes += int64(len(f))
-		largest = max(largest, len(f))
-		if c.Layout.enums[i] && len(f) == 1 && f[0] == '0' {
-			c.zeros++
-		}
+	size := 0
+	for _, f := range fields {
+		size += len(f)
 	}
+	c.Bytes += int64(size)
 	if c.Layout.Method == Inserts {
 		c.appendTuple(fields)
 		return
 	}
-	if largest > table.LargeValue {
+	if len(c.data) == 0 {
+		c.data = append(c.data, make([]byte, loadRoom)...)
+	}
+	if size > table.LargeValue {
 		c.data = table.Room(c.data, c.Layout.room(fields))
 	}
+	data := c.data
 	for i, f := range fields {
 		if i > 0 {
-			c.data = append(c.data, '\t')
+			data = append(data, '\t')
 		}
 		switch {
 		case f == nil:
-			c.data = append(c.data, '\\', 'N')
+			data = append(data, '\\', 'N')
 		case c.Layout.raw[i]:
-			c.data = appendEscaped(c.data, f)
+			data = appendEscaped(data, f)
 		default:
-			c.data = append(c.data, f...)
+			data = append(data, f...)
+			c.count(i, f)
 		}
 	}
-	c.data = append(c.data, '\n')
+	c.data = append(data, '\n')
+}
+
+// count counts the value where it is index 0 of an ENUM.
+func (c *Chunk) count(column int, f []byte) {
+	if len(f) == 1 && f[0] == '0' && c.Layout.enums[column] {
+		c.zeros++
+	}
 }
 
 // appendEscaped escapes what LOAD DATA would take for its own: NUL, TAB, LF and
 // the backslash, and nothing else.
 func appendEscaped(dst, f []byte) []byte {
-	for len(f) > 0 {
-		n := 0
-		for n < len(f) && loadEscape[f[n]] == 0 {
-			n++
+	from, at := 0, 0
+	for at < len(f) {
+		for at+8 <= len(f) && !special(binary.LittleEndian.Uint64(f[at:])) {
+			at += 8
 		}
-		dst = append(dst, f[:n]...)
-		if n == len(f) {
-			break
+		for end := min(at+8, len(f)); at < end; at++ {
+			if escape := loadEscape[f[at]]; escape != 0 {
+				dst = append(append(dst, f[from:at]...), '\\', escape)
+				from = at + 1
+			}
 		}
-		dst = append(dst, '\\', loadEscape[f[n]])
-		f = f[n+1:]
 	}
-	return dst
+	return append(dst, f[from:]...)
+}
+
+// special reports whether one of eight bytes may have to be escaped: it is below
+// 11 or a backslash.
+func special(bytes uint64) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	other := bytes ^ '\\'*ones // zero where a backslash is
+	return ((bytes-11*ones)&^bytes|(other-ones)&^other)&tops != 0
 }
 
 // room is how many bytes a row takes in a LOAD DATA stream.
@@ -220,8 +229,12 @@ func (l *Layout) room(fields [][]byte) int {
 
 var loadEscape = [256]byte{0: '0', '\t': 't', '\n': 'n', '\\': '\\'}
 
-// packetRoom is the space that Session.ExecBytes wants before a statement.
-const packetRoom = 5
+// What Session.ExecBytes wants before a statement, and Session.LoadLocal before
+// rows.
+const (
+	packetRoom = 5
+	loadRoom   = 4
+)
 
 func (c *Chunk) appendTuple(fields [][]byte) {
 	if !c.opened {
@@ -237,6 +250,7 @@ func (c *Chunk) appendTuple(fields [][]byte) {
 		if i > 0 {
 			c.data = append(c.data, ',')
 		}
+		c.count(i, fields[i])
 		c.data = col.AppendLiteral(c.data, fields[i])
 	}
 	c.data = append(c.data, ')')

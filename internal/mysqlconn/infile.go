@@ -1,7 +1,6 @@
 package mysqlconn
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -18,10 +17,11 @@ var noDeadline time.Time
 // soon is a deadline for saying goodbye.
 func soon() time.Time { return time.Now().Add(200 * time.Millisecond) }
 
-// LoadLocal runs a LOAD DATA LOCAL INFILE statement and feeds it data, which is
-// wholly in memory: a server that waits for the next bytes may hold locks. An
-// error of the connection in between is not the end of the file, so that the
-// server rolls back.
+// LoadLocal runs a LOAD DATA LOCAL INFILE statement and feeds it what stands in
+// data from its fifth byte on, wholly in memory: a server that waits for the next
+// bytes may hold locks. The bytes before are overwritten, the rest is as it was
+// when it returns. An error of the connection in between is not the end of the
+// file, so that the server rolls back.
 func (s *Session) LoadLocal(ctx context.Context, query string, data []byte) (Result, error) {
 	var res Result
 	err := s.do(ctx, func() error {
@@ -56,16 +56,8 @@ func (s *Session) LoadLocal(ctx context.Context, query string, data []byte) (Res
 }
 
 func (s *Session) feed(data []byte) error {
-	packet := make([]byte, 4+min(infilePacket, len(data)))
-	r := bytes.NewReader(data)
-	for r.Len() > 0 {
-		n, err := r.Read(packet[4:])
-		if err != nil {
-			return err
-		}
-		if err := s.conn.WritePacket(packet[:4+n]); err != nil {
-			return err
-		}
+	if err := s.packets.sendParts(data, infilePacket); err != nil {
+		return err
 	}
-	return s.conn.WritePacket(packet[:4:4]) // an empty packet ends the file
+	return s.packets.sendPart(make([]byte, packetHeader)) // an empty packet ends the file
 }

@@ -1,8 +1,6 @@
 package mysqlconn
 
 import (
-	"slices"
-
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 )
 
@@ -13,14 +11,12 @@ const (
 	keepBuffer = 4 << 20
 )
 
-// packet takes in one packet as it arrives. That of a row of result columns says
-// early how long it will be, so that a large one has its memory at once and only
-// once.
+// packet takes in one large packet as it arrives. That of a row of result columns
+// says early how long it will be, so that it has its memory at once and only once.
 type packet struct {
 	data    []byte
 	columns int                     // of the result that is read; 0: no rows
 	large   func(bytes int64) error // may be nil; see Session.OnLarge
-	err     error                   // of large
 }
 
 // reset makes it ready for the next packet.
@@ -28,14 +24,13 @@ func (p *packet) reset() {
 	if cap(p.data) > keepBuffer {
 		p.data = nil
 	}
-	p.data, p.err = p.data[:0], nil
+	p.data = p.data[:0]
 }
 
 // Write implements io.Writer.
 func (p *packet) Write(b []byte) (int, error) {
 	if need := len(p.data) + len(b); need > cap(p.data) {
 		if err := p.grow(need); err != nil {
-			p.err = err
 			return 0, err
 		}
 	}
@@ -72,19 +67,4 @@ func rowBytes(p []byte, columns int) int {
 		pos += size + int(n)
 	}
 	return pos
-}
-
-// intact calls send and puts back what it overwrites of a packet of more than
-// one part: the header of each further part is put in front of it, in place.
-func intact(packet []byte, send func([]byte) error) error {
-	const header = 4
-	var under [][]byte
-	for at := gomysql.MaxPayloadLen; at+header <= len(packet); at += gomysql.MaxPayloadLen {
-		under = append(under, slices.Clone(packet[at:at+header]))
-	}
-	err := send(packet)
-	for i, b := range under {
-		copy(packet[(i+1)*gomysql.MaxPayloadLen:], b)
-	}
-	return err
 }

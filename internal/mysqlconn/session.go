@@ -17,14 +17,14 @@ import (
 // are handed out as the bytes that arrived. It belongs to one goroutine at a
 // time. Its character set is binary: bytes are sent and stored as they are.
 type Session struct {
-	server *Server
-	conn   *client.Conn
-	wire   *watchedConn
-	id     uint64
-	number int
-	packet packet
-	fields [][]byte
-	once   sync.Once
+	server  *Server
+	conn    *client.Conn // of the handshake and the farewell
+	wire    *watchedConn
+	packets packets
+	id      uint64
+	number  int
+	fields  [][]byte
+	once    sync.Once
 }
 
 // Result is what an OK packet says.
@@ -96,6 +96,7 @@ func (s *Server) dialSession(ctx context.Context) (*Session, error) {
 		return nil, err
 	}
 	sess.conn, sess.id = conn, uint64(conn.GetConnectionID())
+	sess.packets.conn = conn.Conn.Conn // encrypted, where it is
 	return sess, sess.wire.SetDeadline(noDeadline)
 }
 
@@ -138,7 +139,7 @@ func (s *Session) Exec(ctx context.Context, query string) (Result, error) {
 	return s.ExecBytes(ctx, append(make([]byte, 5, len(query)+5), query...))
 }
 
-// ExecBytes is Exec for a statement that stands in packet from its fifth byte
+// ExecBytes is Exec for a statement that stands in packet from its sixth byte
 // on; the five before it are for the packet header and are overwritten. The rest
 // is as it was when it returns.
 func (s *Session) ExecBytes(ctx context.Context, packet []byte) (Result, error) {
@@ -196,8 +197,8 @@ func (s *Session) readRows(n int, row func([][]byte) error) error {
 		s.fields = make([][]byte, n)
 	}
 	fields := s.fields[:n]
-	s.packet.columns = n
-	defer func() { s.packet.columns = 0 }()
+	s.packets.large.columns = n
+	defer func() { s.packets.large.columns = 0 }()
 	for {
 		p, err := s.readPacket()
 		if err != nil {
@@ -251,28 +252,22 @@ func (s *Session) cut() { _ = s.wire.Close() }
 
 func (s *Session) send(packet []byte) error {
 	packet[4] = gomysql.COM_QUERY
-	s.conn.ResetSequence()
-	return intact(packet, s.conn.WritePacket)
+	s.packets.sequence = 0
+	return s.packets.send(packet)
 }
 
 // OnLarge has fn called before a row of more than a few MiB is taken into
 // memory, with the bytes that it will need; nil ends that. An error of fn ends
 // the connection.
-func (s *Session) OnLarge(fn func(bytes int64) error) { s.packet.large = fn }
+func (s *Session) OnLarge(fn func(bytes int64) error) { s.packets.large.large = fn }
 
+// readPacket returns the next packet; what is left after an error is not read.
 func (s *Session) readPacket() ([]byte, error) {
-	s.packet.reset()
-	if err := s.conn.ReadPacketTo(&s.packet); err != nil {
-		if s.packet.err != nil {
-			s.cut() // the rest of the packet is not read
-			return nil, s.packet.err
-		}
-		return nil, err
+	p, err := s.packets.next()
+	if err != nil {
+		s.cut()
 	}
-	if len(s.packet.data) == 0 {
-		return nil, errors.New("empty packet from the server")
-	}
-	return s.packet.data, nil
+	return p, err
 }
 
 // do runs fn so that the end of ctx, or of the server's patience, ends the
