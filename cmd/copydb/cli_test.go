@@ -46,6 +46,11 @@ func TestUsageErrors(t *testing.T) {
 		{"--config -", "source.host is missing"},
 		{"--config - --set x", "--set wants KEY=VALUE"},
 		{"--config - --set snapshot.thread=2", `--set: unknown key "snapshot.thread"; did you mean "snapshot.threads"?`},
+		{"--config - --pprof 6060", "--pprof must be an address as 127.0.0.1:6060"},
+		{"--config - --pprof :6060", "--pprof takes only loopback addresses"},
+		{"--config - --pprof 0.0.0.0:6060", "--pprof takes only loopback addresses"},
+		{"--config - --pprof [::]:6060", "--pprof takes only loopback addresses"},
+		{"--config - --pprof example.com:6060", "--pprof takes only loopback addresses"},
 		{"--config - --until soon", "--until: catch_up.until: must be caught_up"},
 		{"--config - --until cutover", "not supported yet"},
 		{"--config - --deadline soon", "--deadline must be a duration"},
@@ -65,7 +70,7 @@ func TestUsageErrors(t *testing.T) {
 	for _, cmd := range []string{"verify", "cutover", "pause", "continue", "set a=b", "doctor --state x", "reverse"} {
 		tests = append(tests, struct{ args, want string }{cmd, strings.Fields(cmd)[0] + ": not supported yet"})
 	}
-	for _, flag := range []string{"--summary x", "--listen x", "--listen-token-file x", "--accept-selection-change", "--pprof x"} {
+	for _, flag := range []string{"--summary x", "--listen x", "--listen-token-file x", "--accept-selection-change"} {
 		tests = append(tests, struct{ args, want string }{"--config - " + flag, strings.Fields(flag)[0] + ": not supported yet"})
 	}
 	for _, tt := range tests {

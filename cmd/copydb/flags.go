@@ -23,6 +23,7 @@ type flags struct {
 	until           string
 	deadline        time.Duration
 	showKeys        bool
+	pprof           string
 
 	logFormat        string
 	logLevel         string
@@ -44,7 +45,7 @@ type sideFlags struct {
 var startFlags = []string{"state", "resume-state", "resume-if-present", "start-over", "dry-run"}
 
 // laterFlags are refused: a later release brings them.
-var laterFlags = []string{"summary", "listen", "listen-token-file", "accept-selection-change", "pprof"}
+var laterFlags = []string{"summary", "listen", "listen-token-file", "accept-selection-change"}
 
 func (p *program) logFlags(f *pflag.FlagSet) {
 	f.StringVar(&p.flags.logFormat, "log-format", "text", "form of the log on stderr: text or json")
@@ -86,6 +87,7 @@ func (p *program) runFlags(f *pflag.FlagSet) {
 	f.DurationVar(&p.flags.progressInterval, "progress-interval", 30*time.Second, "`DURATION` between two lines of progress")
 	f.BoolVar(&p.flags.quiet, "quiet", false, "no progress; only warnings, errors and how it ended")
 	f.BoolVar(&p.flags.showKeys, "show-keys", false, "let key values of rows appear on stderr, in messages about them")
+	f.StringVar(&p.flags.pprof, "pprof", "", "answer Go's profiles at http://`ADDR`/debug/pprof/ while the run goes on; a loopback address, as 127.0.0.1:6060")
 	p.jsonFlag(f)
 	for _, name := range laterFlags {
 		f.String(name, "", notYet)
@@ -114,6 +116,11 @@ func (p *program) checkFlags(cmd *cobra.Command) error {
 	}
 	if p.flags.progressInterval <= 0 && cmd.Flags().Lookup("progress-interval") != nil {
 		return usagef("--progress-interval must be more than 0")
+	}
+	if p.given("pprof") {
+		if err := checkLoopback(p.flags.pprof); err != nil {
+			return err
+		}
 	}
 	return p.checkStart()
 }

@@ -118,12 +118,14 @@ func (c caller) call(t *testing.T, args ...string) called {
 	w.run = func(ctx context.Context, opt copydb.Options) error { got.opt = &opt; return inner(ctx, opt) }
 	p := &program{
 		stdin: strings.NewReader(c.stdin), console: newConsole(&out, &stderr), environ: c.env, started: time.Now(),
-		notify: func() (<-chan os.Signal, func()) { return nil, func() {} }, work: w,
+		notify: noSignals, work: w,
 	}
 	got.code = p.execute(t.Context(), args)
 	got.out, got.stderr = out.String(), stderr.String()
 	return got
 }
+
+func noSignals() (signals <-chan os.Signal, release func()) { return nil, func() {} }
 
 // small are the arguments of a small copy.
 func small(more ...string) []string {

@@ -39,6 +39,14 @@ func (p *program) runCommand(cmd *cobra.Command, _ []string) error {
 	if rep.live != nil {
 		opt.ProgressInterval = liveInterval
 	}
+	if p.given("pprof") {
+		profiles, err := startProfiler(p.flags.pprof)
+		if err != nil {
+			return err
+		}
+		defer profiles.close()
+		v.info("profiles are at " + profiles.url())
+	}
 	for _, w := range p.warnings(cmd, loaded) {
 		rep.Report(copydb.WarningRecord{Message: w})
 	}

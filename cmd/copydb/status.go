@@ -54,13 +54,14 @@ type status struct {
 	LastResumable state.Position            `json:"last_resumable"`
 	ConsistentAt  *state.Position           `json:"consistent_at"`
 	StopPoint     *state.Position           `json:"stop_point"`
+	SwitchedOn    []state.Setting           `json:"switched_on_target"`
 	LastStop      *state.Stop               `json:"last_stop"`
 }
 
 func newStatus(path string, s *state.State) status {
 	st := status{
 		State: path, UpdatedAt: s.UpdatedAt.UTC(), Phase: s.Phase, Tables: map[state.TableStatus]int{}, TablesTotal: len(s.Tables),
-		Rows: s.Throughput.Rows, Bytes: s.Throughput.Bytes, Transactions: s.Throughput.Transactions, LastStop: s.LastStop,
+		Rows: s.Throughput.Rows, Bytes: s.Throughput.Bytes, Transactions: s.Throughput.Transactions, LastStop: s.LastStop, SwitchedOn: s.SwitchedOnTarget,
 	}
 	for _, t := range s.Tables {
 		st.Tables[t.Status]++
@@ -96,6 +97,9 @@ func statusText(path string, s *state.State) string {
 		[]string{"last streamed", st.LastStreamed.String()}, []string{"last resumable", st.LastResumable.String()})
 	if st.ConsistentAt != nil {
 		rows = append(rows, []string{"consistent at", st.ConsistentAt.String()})
+	}
+	for _, set := range s.SwitchedOnTarget {
+		rows = append(rows, []string{"switched on target", fmt.Sprintf("%s, was %s", set.Name, set.Was)})
 	}
 	if st.LastStop != nil {
 		rows = append(rows, []string{"last stop", fmt.Sprintf("%s, exit code %d (%s)", st.LastStop.At.UTC().Format(time.RFC3339), st.LastStop.ExitCode, st.LastStop.Reason)})
