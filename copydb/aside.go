@@ -54,14 +54,19 @@ func boundIdle(ctx context.Context, conn *mysqlconn.Control) error {
 	return nil
 }
 
-// waitingStatements returns what the waiting sessions want to do. A source that
-// does not say it is taken to have none: readers step aside as a favour. MySQL's
-// list in information_schema fails for a statement outside utf8mb3.
-func waitingStatements(ctx context.Context, conn *mysqlconn.Control, flavor mysqlconn.Flavor) ([]string, error) {
-	list := "information_schema.PROCESSLIST"
+// processList is the table of a server's sessions. MySQL's list in
+// information_schema fails for a statement outside utf8mb3.
+func processList(flavor mysqlconn.Flavor) string {
 	if flavor == mysqlconn.MySQL {
-		list = "performance_schema.processlist"
+		return "performance_schema.processlist"
 	}
+	return "information_schema.PROCESSLIST"
+}
+
+// waitingStatements returns what the waiting sessions want to do. A source that
+// does not say it is taken to have none: readers step aside as a favour.
+func waitingStatements(ctx context.Context, conn *mysqlconn.Control, flavor mysqlconn.Flavor) ([]string, error) {
+	list := processList(flavor)
 	var out []string
 	err := conn.Query(ctx, func(rows *sql.Rows) error {
 		var text sql.NullString

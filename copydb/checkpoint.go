@@ -133,7 +133,7 @@ func (r *run) every(ctx context.Context, done <-chan struct{}, d time.Duration, 
 }
 
 func (r *run) progressNow() ProgressRecord {
-	rec := ProgressRecord{Elapsed: time.Since(r.began).Seconds()}
+	rec := ProgressRecord{Elapsed: time.Since(r.began).Seconds(), ThrottleReason: r.throttle.reason()}
 	r.mu.Lock()
 	rec.Phase, rec.TablesTotal = r.st.Phase, len(r.st.Tables)
 	for i := range r.st.Tables {

@@ -37,11 +37,15 @@ func (r *run) cleanup(ctx context.Context) error {
 		return &Error{Code: ExitPreflight, Where: "target", Err: err, Next: "mend the connection, then run the same command again"}
 	}
 	defer c.Close()
-	there, err := progress.Exists(ctx, c)
-	if err != nil || !there {
+	if err := r.refuseHeld(ctx, c, st); err != nil {
 		return err
 	}
-	if err := r.refuseHeld(ctx, c, st); err != nil {
+	r.st, r.store = st, store
+	if err := r.cleanRedo(ctx, c); err != nil {
+		return err
+	}
+	there, err := progress.Exists(ctx, c)
+	if err != nil || !there {
 		return err
 	}
 	// Raising the epoch waits for transactions of a run that still writes, and

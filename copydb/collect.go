@@ -150,6 +150,7 @@ func (c *catcher) step(ctx context.Context) (done bool, _ error) {
 		return false, c.readEnded(ctx)
 	case w.last == nil:
 		return c.atStop(), c.endsConsistent()
+	case c.r.throttle.held(forTarget):
 	case c.ended || len(w.Units) > 0 || c.atStop():
 		c.hand()
 	case time.Since(c.kept) <= idleFlush:

@@ -76,10 +76,20 @@ func (c *copier) describe(t *table.Table) *copying {
 	c.r.mu.Lock()
 	start := c.r.st.Tables[c.r.tables[n].index].Start
 	c.r.mu.Unlock()
+	size := c.r.throttle.chunkBytes(c.r.opt.Config.Snapshot.ChunkSize)
+	expected := size
+	if t.UsableKey() == nil {
+		expected = 0 // one Begin for many chunks
+	}
 	return &copying{name: n, job: &dumper.Job{
 		Layout: applier.NewLayout(t, c.r.loadMethod(n), c.r.write),
-		Start:  start, ChunkBytes: c.r.opt.Config.Snapshot.ChunkSize,
-		Room: c.roomFor, Alone: c.alone, Read: c.changed,
+		Start:  start, ChunkBytes: size,
+		Room: c.roomFor, Alone: c.alone,
+		Begin: func(ctx context.Context) error { return c.r.throttle.begin(ctx, expected) },
+		Read: func(bytes int64) {
+			c.r.throttle.spend(bytes - expected)
+			c.changed()
+		},
 		Seen: func(ch *applier.Chunk, seen dumper.Seen, first, last bool) error {
 			return c.seen(n, ch, seen, first, last)
 		},

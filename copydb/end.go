@@ -156,6 +156,9 @@ func (r *run) summary(err error) SummaryRecord {
 	} else if r.written {
 		s.LeftBehind = append(s.LeftBehind, "what is copied so far, and database _copydb, by which this state can be resumed")
 	}
+	if r.redoListed() {
+		s.LeftBehind = append(s.LeftBehind, "the target's redo log, which may be off (target.fast_load): a resume or `copydb cleanup` switches it on")
+	}
 	if r.written {
 		s.ResumeCommand = r.resumeCommand()
 	}

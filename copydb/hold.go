@@ -63,6 +63,9 @@ func (r *run) takeHold(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := r.refuseRestarted(ctx, rec); err != nil {
+		return err
+	}
 	if err := r.reconcile(rec); err != nil {
 		return err
 	}
@@ -228,15 +231,19 @@ func (r *run) configure(ctx context.Context) error {
 	return err
 }
 
+// restartSlack is by how many seconds the time at which a server says that it
+// was started may differ from one question to the next.
+const restartSlack = 3
+
 // restartVolatile has tables copied again whose engine does not keep rows over a
 // restart or a crash, if the target was restarted since.
 func (r *run) restartVolatile(ctx context.Context, rec *progress.Record) error {
-	started, err := r.targetStarted(ctx)
+	started, err := startedAt(ctx, r.hold)
 	if err != nil {
 		return err
 	}
 	was := rec.Doc.TargetStarted
-	if was == 0 || started-was <= 3 {
+	if was == 0 || started-was <= restartSlack {
 		return nil
 	}
 	for n, tr := range r.tables {
@@ -280,8 +287,9 @@ func (r *run) atomically(ctx context.Context, fn func() error) error {
 	return nil
 }
 
-func (r *run) targetStarted(ctx context.Context) (int64, error) {
-	rows, err := r.hold.QueryMaps(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'")
+// startedAt is when the target's server was started, in Unix seconds.
+func startedAt(ctx context.Context, c *mysqlconn.Control) (int64, error) {
+	rows, err := c.QueryMaps(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'")
 	if err == nil && len(rows) != 1 {
 		err = fmt.Errorf("the server gives %d values", len(rows))
 	}
@@ -292,7 +300,7 @@ func (r *run) targetStarted(ctx context.Context) (int64, error) {
 	if _, err := fmt.Sscan(rows[0]["Value"], &up); err != nil {
 		return 0, fmt.Errorf("read the target's uptime: %w", err)
 	}
-	if err := r.hold.QueryRow(ctx, []any{&now}, "SELECT UNIX_TIMESTAMP()"); err != nil {
+	if err := c.QueryRow(ctx, []any{&now}, "SELECT UNIX_TIMESTAMP()"); err != nil {
 		return 0, fmt.Errorf("read the target's clock: %w", err)
 	}
 	return now - up, nil
@@ -335,14 +343,18 @@ func (r *run) sweep(ctx context.Context, s *mysqlconn.Server) error {
 
 // saveDoc keeps on the target what is known of the migration as a whole.
 func (r *run) saveDoc(ctx context.Context, finished bool) error {
-	started, err := r.targetStarted(ctx)
+	return r.saveDocOver(ctx, r.hold, finished)
+}
+
+func (r *run) saveDocOver(ctx context.Context, c *mysqlconn.Control, finished bool) error {
+	started, err := startedAt(ctx, c)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	d := progress.Doc{Phase: r.st.Phase, SelectionDigest: r.st.Selection.Digest, Source: r.st.Sources[0], RunID: r.runID,
-		TargetStarted: started, SnapshotServer: r.snapshotServer, XAUnseen: r.xaUnseen}
+		TargetStarted: started, SwitchedOn: slices.Clone(r.st.SwitchedOnTarget), SnapshotServer: r.snapshotServer, XAUnseen: r.xaUnseen}
 	d.Source.Sessions = nil
 	r.mu.Unlock()
-	return r.prog.SaveDoc(ctx, r.hold, d, finished)
+	return r.prog.SaveDoc(ctx, c, d, finished)
 }

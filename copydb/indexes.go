@@ -18,8 +18,9 @@ import (
 // own. What is there already is left: a run that goes on does what is missing.
 type builder struct {
 	conn *mysqlconn.Control
-	look *mysqlconn.Session // reads structures as the source's were read
-	done func()             // called for each statement that was carried out
+	look *mysqlconn.Session          // reads structures as the source's were read
+	wait func(context.Context) error // called before each statement
+	done func()                      // called for each that was carried out
 }
 
 func (r *run) newBuilder(ctx context.Context) (*builder, error) {
@@ -32,7 +33,8 @@ func (r *run) newBuilder(ctx context.Context) (*builder, error) {
 		c.Close()
 		return nil, err
 	}
-	b := &builder{c, s, r.meter.built}
+	wait := func(ctx context.Context) error { return r.throttle.wait(ctx, forTarget) }
+	b := &builder{c, s, wait, r.meter.built}
 	// It waits while an index is made.
 	if _, err := s.Exec(ctx, "SET SESSION wait_timeout = 28800"); err != nil {
 		b.close()
@@ -69,6 +71,9 @@ func (b *builder) missing(ctx context.Context, t *table.Table, clauses []string,
 func (b *builder) alter(ctx context.Context, t *table.Table, what string, clauses []string, kind func(table.Parts) []string) error {
 	clauses, err := b.missing(ctx, t, clauses, kind)
 	if err != nil || len(clauses) == 0 {
+		return err
+	}
+	if err := b.wait(ctx); err != nil {
 		return err
 	}
 	if _, err := b.conn.Exec(ctx, "USE "+table.Quote(t.Database)); err != nil {

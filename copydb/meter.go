@@ -76,7 +76,8 @@ func (m *meter) caught(transactions, changes, bytes int64) {
 	m.touched++
 }
 
-// built notes that an index was made: nothing else may move meanwhile.
+// built notes that an index was made, or that the run pauses because it is told
+// to: nothing else may move meanwhile.
 func (m *meter) built() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,6 +20,7 @@ type overtaken struct {
 	state      *state.State // the state file that is moved away; nil where there is none
 	migrations []progress.Other
 	created    []state.Object
+	redoOff    bool // one of them has switched the target's redo log off
 }
 
 // openState decides what the run begins from. A run that goes on holds the
@@ -97,7 +98,7 @@ func (r *run) openOver(ctx context.Context, there bool) (*overtaken, error) {
 	over := &overtaken{}
 	if there {
 		if st, err := state.Load(r.opt.StatePath); err == nil {
-			over.state, over.created = st, st.ObjectsCreated
+			over.state, over.created, over.redoOff = st, st.ObjectsCreated, listsRedo(st.SwitchedOnTarget)
 		} else if errors.Is(err, state.ErrHeld) {
 			return nil, r.stateError(err)
 		}
@@ -130,6 +131,7 @@ func (r *run) openOver(ctx context.Context, there bool) (*overtaken, error) {
 		}
 		if rec != nil {
 			over.created = append(over.created, objectsOf(rec.Journal)...)
+			over.redoOff = over.redoOff || listsRedo(rec.Doc.SwitchedOn)
 		}
 	}
 	return over, nil
@@ -212,6 +214,11 @@ func (r *run) replace(ctx context.Context, over *overtaken) error {
 		return err
 	}
 	defer c.Close()
+	if over.redoOff {
+		if err := switchOn(ctx, c); err != nil {
+			return err
+		}
+	}
 	for _, m := range over.migrations {
 		if _, err := progress.Begin(ctx, c, m.Migration, r.runID); err != nil {
 			return err

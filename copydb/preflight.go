@@ -26,15 +26,24 @@ func (r *run) preflight(ctx context.Context, over *overtaken) (*check.Input, []c
 		Literal:    literal(c.Tables.Include),
 		AllowLocks: c.Source.AllowLocks, SQLLogBin: c.Target.SQLLogBin, ServerID: c.Source.ServerID,
 		LoadMethod: c.Snapshot.LoadMethod, Threads: c.Snapshot.Threads, ExistingTables: c.Existing,
+		FastLoad: c.Target.FastLoad, RedoOff: r.redoListed(), MaxReplicaLag: c.Throttle.TargetReplicaMaxLag,
 		UntilGTID: c.CatchUp.Until.GTID, UntilFile: c.CatchUp.Until.File, UntilPos: c.CatchUp.Until.Pos,
 	}
 	if r.adopted {
 		in.Resume = r.resumeInput()
-		in.Resume.Created = append(slices.Clone(in.Resume.Created), r.journaled(ctx)...)
+		if rec := r.recorded(ctx); rec != nil {
+			in.Resume.Created = append(slices.Clone(in.Resume.Created), objectsOf(rec.Journal)...)
+			in.RedoOff = in.RedoOff || listsRedo(rec.Doc.SwitchedOn)
+		}
 	}
 	if over != nil {
-		in.Replaced = over.created
+		in.Replaced, in.RedoOff = over.created, over.redoOff
 	}
+	closeReplicas, err := r.replicasOf(in)
+	if err != nil {
+		return in, nil, err
+	}
+	defer closeReplicas()
 	findings, err := check.Run(ctx, in)
 	r.facts = in.Facts
 	if err != nil {
@@ -48,6 +57,9 @@ func (r *run) preflight(ctx context.Context, over *overtaken) (*check.Input, []c
 		findings = append(findings, more...)
 	}
 	for _, f := range findings {
+		if next := r.afterLoss("target"); f.ID == "target_connect" && next != "" {
+			f.Fix += "; " + next
+		}
 		r.report(FindingRecord{f})
 	}
 	return in, findings, nil
@@ -83,10 +95,10 @@ func (r *run) canGoOn(ctx context.Context, rec *progress.Record) error {
 	return r.sameLog(ctx, src)
 }
 
-// journaled returns what the target says that this migration has made there: a
-// run that was killed may have made more than its state file says. What keeps
-// the target from saying it is the preflight's to tell.
-func (r *run) journaled(ctx context.Context) []state.Object {
+// recorded returns what the target knows of this migration, nil where it cannot
+// be asked: a run that was killed may have made more there than its state file
+// says. What keeps the target from saying it is the preflight's to tell.
+func (r *run) recorded(ctx context.Context) *progress.Record {
 	c, err := r.target.Open(ctx)
 	if err != nil {
 		return nil
@@ -96,10 +108,31 @@ func (r *run) journaled(ctx context.Context) []state.Object {
 		return nil
 	}
 	rec, err := progress.Load(ctx, c, r.st.MigrationID)
-	if err != nil || rec == nil {
+	if err != nil {
 		return nil
 	}
-	return objectsOf(rec.Journal)
+	return rec
+}
+
+// replicasOf lists the replicas of the target for the preflight, and returns what
+// closes them.
+func (r *run) replicasOf(in *check.Input) (func(), error) {
+	all, err := r.opt.Config.Replicas()
+	if err != nil {
+		return nil, &Error{Code: ExitUsage, Err: err}
+	}
+	for _, c := range all {
+		s, err := newServer("replica", c, "")
+		if err != nil {
+			return nil, err
+		}
+		in.Replicas = append(in.Replicas, s)
+	}
+	return func() {
+		for _, s := range in.Replicas {
+			s.Close()
+		}
+	}, nil
 }
 
 // literal lists the names that the patterns give in full.

@@ -30,6 +30,9 @@ func (r *run) reconcile(rec *progress.Record) error {
 		r.entries = max(r.entries, e.Number)
 	}
 	st.ObjectsCreated = objectsOf(rec.Journal)
+	if listsRedo(rec.Doc.SwitchedOn) && !listsRedo(st.SwitchedOnTarget) {
+		st.SwitchedOnTarget = append(st.SwitchedOnTarget, rec.Doc.SwitchedOn...)
+	}
 	return r.takeTables(rec)
 }
 

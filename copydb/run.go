@@ -45,6 +45,7 @@ type run struct {
 	meter    meter
 	doomed   []string // spill files to remove once a state is saved that does not need them
 	written  bool     // something was written to the target or the state by this call
+	throttle *throttle
 
 	// Of one attempt.
 	hold      *mysqlconn.Control // on the target: named locks, the journal, documents
@@ -61,6 +62,8 @@ type run struct {
 	xaUnseen bool
 	// adopted: the run goes on from a state.
 	adopted bool
+	// forfeited: the target was restarted while its redo log was off.
+	forfeited bool
 }
 
 // tableRun is one table of the run. Its fields are guarded by run.mu.
@@ -94,7 +97,9 @@ func newRun(opt Options) *run {
 	if opt.ProgressInterval <= 0 {
 		opt.ProgressInterval = 30 * time.Second
 	}
-	return &run{opt: opt, log: opt.Logger, began: time.Now(), clean: "unknown", restarts: map[table.Name]int{}}
+	r := &run{opt: opt, log: opt.Logger, began: time.Now(), clean: "unknown", restarts: map[table.Name]int{}}
+	r.throttle = newThrottle(opt.Config.Throttle, opt.Logger, r.meter.built)
+	return r
 }
 
 func (r *run) report(rec Record) {
@@ -108,7 +113,7 @@ func (r *run) warn(format string, args ...any) {
 }
 
 // main is the whole run but its last words.
-func (r *run) main(ctx context.Context) error {
+func (r *run) main(ctx context.Context) (err error) {
 	over, err := r.openState(ctx)
 	if err != nil {
 		return err
@@ -143,6 +148,7 @@ func (r *run) main(ctx context.Context) error {
 		return err
 	}
 	r.report(RunRecord{MigrationID: r.st.MigrationID, RunID: r.runID, StatePath: r.opt.StatePath, Resumed: r.adopted})
+	defer func() { r.leaveRedoOn(ctx, err) }()
 	return r.attempts(ctx)
 }
 
@@ -181,7 +187,7 @@ func (r *run) attempts(ctx context.Context) error {
 			return err
 		}
 		if time.Since(last) > r.opt.Config.RetryTimeout {
-			return &Error{Code: ExitResumable, Where: serverOf(err), Err: err,
+			return &Error{Code: ExitResumable, Where: serverOf(err), Err: err, Next: r.afterLoss(serverOf(err)),
 				Message: fmt.Sprintf("nothing could be done for %s", r.opt.Config.RetryTimeout)}
 		}
 		r.log.Warn("interrupted; trying again", "error", err, "in", wait)
@@ -209,7 +215,7 @@ func (r *run) attempt(ctx context.Context) (err error) {
 		if err := r.restartExact(ctx); err != nil {
 			return err
 		}
-		err := r.withReports(ctx, r.phases)
+		err := r.withReports(ctx, func(ctx context.Context) error { return r.throttled(ctx, r.phases) })
 		if again, rerr := r.restartVoided(ctx, err); rerr != nil || !again {
 			return errors.Join(err, rerr)
 		}
@@ -246,6 +252,9 @@ func (r *run) phases(ctx context.Context) error {
 		if err := r.buildIndexes(ctx); err != nil {
 			return err
 		}
+	}
+	if err := r.redoOn(ctx); err != nil {
+		return err
 	}
 	if err := r.catchUp(ctx); err != nil {
 		return err

@@ -36,6 +36,9 @@ func (r *run) copyTables(ctx context.Context) error {
 	if err := r.enter(ctx, state.PhaseSnapshot); err != nil {
 		return err
 	}
+	if err := r.redoOff(ctx); err != nil {
+		return err
+	}
 	writes, cancel := r.outlive(ctx)
 	defer cancel()
 	c := newCopier(writes, r)

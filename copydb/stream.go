@@ -22,7 +22,7 @@ func (c *catcher) newStream() (*streamer.Stream, error) {
 	conf.Start, conf.GTIDs, conf.Fingerprint = c.have, r.facts.Rung == position.RungGTID, c.fingerprint
 	conf.Tables, conf.Selected, conf.Ignore = r.tableSpecs(), r.facts.Selection.Match, r.isLeftOut()
 	conf.StatePath, conf.Spilled = r.store.Path(), c.spills
-	conf.StopUnseenXA = r.xaUnseen
+	conf.StopUnseenXA, conf.Pace = r.xaUnseen, r.throttle.pace()
 	if at := r.sourceState().TableListAt; at != nil {
 		conf.TableListAt = *at
 	}

@@ -89,7 +89,8 @@ func (b *bench) count(t *testing.T, tab *table.Table) int64 {
 
 func job(tab *table.Table, chunkBytes int64) *Job {
 	return &Job{Layout: applier.NewLayout(tab, applier.LoadData, applier.Config{MaxNotes: 65535}), ChunkBytes: chunkBytes,
-		Seen: func(*applier.Chunk, Seen, bool, bool) error { return nil }, Read: func() {},
+		Seen:  func(*applier.Chunk, Seen, bool, bool) error { return nil },
+		Begin: func(context.Context) error { return nil }, Read: func(int64) {},
 		Room:  func(context.Context, int64) (func(), error) { return func() {}, nil },
 		Alone: func(context.Context) (func(), error) { return func() {}, nil }}
 }
@@ -310,7 +311,7 @@ func TestClosedReaderLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := b.dumper.NewReader()
 	j := job(tab, 200_000)
-	j.Read = func() { cancel(context.Canceled) }
+	j.Read = func(int64) { cancel(context.Canceled) }
 	if err := r.Copy(ctx, j, NewSegment(progress.Range{}, 0), func(context.Context, *applier.Chunk) error { return nil }); err == nil {
 		t.Fatal("a cancelled copy ended well")
 	}

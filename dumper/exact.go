@@ -22,10 +22,14 @@ import (
 // behind it. The tables' metadata locks are held until the end, so DDL on them
 // waits; a table whose engine does not roll back is locked. begun is called with
 // the position before the first row is written; a read that does not come to its
-// end is worth nothing and begins again from empty tables.
+// end is worth nothing and begins again from empty tables. Only the first job's
+// Begin is called: nothing is waited for while the snapshot is open.
 func (r *Reader) CopyExact(ctx context.Context, jobs []*Job, begun func(at state.Position, seen Seen) error, write func(context.Context, *applier.Chunk) error) error {
 	r.Close() // a session of its own, with nothing open
 	defer r.Close()
+	if err := jobs[0].Begin(ctx); err != nil {
+		return err
+	}
 	at, seen, err := r.openExact(ctx, jobs)
 	if err != nil {
 		return fmt.Errorf("open an exact snapshot of %s: %w", jobs[0].Layout.Table, err)
@@ -93,6 +97,7 @@ func (r *Reader) readWhole(ctx context.Context, job *Job, last bool, free <-chan
 		read = readChunk{}
 		total.Rows, total.Bytes, total.Done = total.Rows+c.chunk.Rows, total.Bytes+c.chunk.Bytes, done
 		c.chunk.Range = total
+		job.Read(c.chunk.Bytes)
 		return pass(ctx, job.Layout.Table.String(), c, full)
 	}
 	defer func() { read.free() }() // what was not passed on

@@ -24,8 +24,11 @@ type Job struct {
 	// what was true under the table's metadata lock; first and last say which. The
 	// chunk may be made to carry more.
 	Seen func(c *applier.Chunk, seen Seen, first, last bool) error
-	// Read is called for each chunk that was read, before it is written.
-	Read func()
+	// Begin waits until a chunk may be begun. No snapshot is open meanwhile.
+	Begin func(ctx context.Context) error
+	// Read is called for each chunk that was read, before it is written, with its
+	// bytes.
+	Read func(bytes int64)
 	// Room waits for memory of so many bytes and returns how it is given back.
 	Room func(ctx context.Context, bytes int64) (release func(), err error)
 	// Alone waits until no other chunk takes more memory than Room gave it.
@@ -127,6 +130,9 @@ func (r *Reader) readAll(ctx context.Context, job *Job, s *Segment, free <-chan 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+		if err := job.Begin(ctx); err != nil {
+			return err
+		}
 		m, err := reserve(ctx, job, size.room())
 		if err != nil {
 			return err
@@ -136,7 +142,7 @@ func (r *Reader) readAll(ctx context.Context, job *Job, s *Segment, free <-chan 
 			read.free()
 			return &ReadError{Table: name, Err: err}
 		}
-		job.Read()
+		job.Read(c.Bytes)
 		if err := pass(ctx, name, read, full); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package streamer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -53,6 +54,10 @@ type Config struct {
 	// StopUnseenXA makes an XA COMMIT whose PREPARE this stream has not seen stop
 	// the run: for sources where XA RECOVER could not be asked.
 	StopUnseenXA bool
+
+	// Pace is called with the size of each event before it is taken in, and returns
+	// when that may be; it must return when its context ends. It may be nil.
+	Pace func(ctx context.Context, bytes int) error
 
 	// StatePath is the state file beside which spill files are kept; "" only where
 	// there are no tables.

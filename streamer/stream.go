@@ -87,6 +87,11 @@ func (s *Stream) run(ctx context.Context, r *reader) error {
 		if err := hold.Point(ctx, "event"); err != nil {
 			return err
 		}
+		if s.cfg.Pace != nil {
+			if err := s.cfg.Pace(ctx, len(e.RawData)); err != nil {
+				return err
+			}
+		}
 		raw := e.RawData
 		e.RawData, e.Event = nil, nil // else it stays in memory while its rows wait
 		return r.read(raw)

@@ -37,6 +37,7 @@ func (c *Config) check(at place, bad *problems) {
 	}
 	checkPatterns("tables.include", c.Tables.Include, at, bad)
 	checkPatterns("tables.exclude", c.Tables.Exclude, at, bad)
+	c.Throttle.check(c, at, bad)
 	if c.State == "" && !at.failed("state") {
 		bad.add(at.of("state"), "state: the path is empty")
 	}

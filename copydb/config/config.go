@@ -15,6 +15,7 @@ type Config struct {
 	Schema   Schema
 	Snapshot Snapshot
 	CatchUp  CatchUp
+	Throttle Throttle
 
 	RetryTimeout       time.Duration
 	CheckpointInterval time.Duration // 0 = after every applied window
@@ -60,6 +61,7 @@ type Source struct {
 type Target struct {
 	Server
 	SQLLogBin bool
+	FastLoad  bool
 }
 
 // Tables are patterns of what is copied.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,14 +68,30 @@ catch_up: {until: {file: binlog.000007, pos: 4}, max_lag: 250ms, ddl: ignore, th
 checkpoint_interval: 0
 retry_timeout: 1h
 routes: []
-throttle: {target_replica_max_lag: 10s}
+throttle: {max_bytes_per_second: 2MiB, source_max_threads_running: 30, target_replicas: [r1, "10.0.0.7:33", "::1", "[fe80::2]:44"], target_replica_max_lag: 3s}
 schema: {objects: [tables], defer_indexes: false}
 `, "source.server_id=77", "source.tls={mode: required}", "tables.exclude=[a.b, 'c']")
 	want := []any{3, int64(64 << 10), "insert", Until{File: "binlog.000007", Pos: 4}, 250 * time.Millisecond, "ignore",
-		time.Duration(0), time.Hour, uint32(77), "required", []string{"a.b", "c"}}
+		time.Duration(0), time.Hour, uint32(77), "required", []string{"a.b", "c"}, int64(2 << 20), 30, 3 * time.Second}
 	got := []any{c.Snapshot.Threads, c.Snapshot.ChunkSize, c.Snapshot.LoadMethod, c.CatchUp.Until, c.CatchUp.MaxLag, c.CatchUp.DDL,
-		c.CheckpointInterval, c.RetryTimeout, c.Source.ServerID, c.Source.TLS.Mode, c.Tables.Exclude}
+		c.CheckpointInterval, c.RetryTimeout, c.Source.ServerID, c.Source.TLS.Mode, c.Tables.Exclude,
+		c.Throttle.MaxBytesPerSecond, c.Throttle.SourceMaxThreadsRunning, c.Throttle.TargetReplicaMaxLag}
 	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	c := mustLoad(t, enough+`throttle: {target_replicas: [r1, "10.0.0.7:33", "::1", "[fe80::2]:44"]}`, "target.socket=/s", "target.host=''")
+	all, err := c.Replicas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range all {
+		got = append(got, fmt.Sprint(s.Host, " ", s.Port, s.Socket, s.User))
+	}
+	if d := cmp.Diff([]string{"r1 3306v", "10.0.0.7 33v", "::1 3306v", "fe80::2 44v"}, got); d != "" {
 		t.Error(d)
 	}
 }
@@ -117,8 +134,14 @@ func TestRefused(t *testing.T) {
 
 		{"later", "verify_at_end: true", `c.yaml:1: verify_at_end: not supported yet`},
 		{"later list", "routes: [{from: a, to: b}]", `routes: not supported yet`},
-		{"later nested", "throttle: {max_bytes_per_second: 1MiB}", `throttle.max_bytes_per_second: not supported yet`},
-		{"later default in other words", "throttle: {target_replica_max_lag: 10000ms}", `not supported yet`},
+		{"later nested", "catch_up: {spool: {max_size: 1MiB}}", `catch_up.spool.max_size: not supported yet`},
+		{"later default in other words", "catch_up: {spool: {max_size: 0KiB}}", `not supported yet`},
+		{"slower than a chunk", "throttle: {max_bytes_per_second: 5}", `must be 0 or at least 1KiB`},
+		{"replica with an account", `throttle: {target_replicas: ["root@a:1"]}`, `c.yaml:1: throttle.target_replicas: an element must be a host or host:port`},
+		{"replica without host", `throttle: {target_replicas: [":3306"]}`, `an element must be a host or host:port`},
+		{"replica's port", `throttle: {target_replicas: ["a:x"]}`, `an element must be a host or host:port`},
+		{"replica as a URL", `throttle: {target_replicas: ["mysql://a"]}`, `an element must be a host or host:port`},
+		{"lag", "throttle: {target_replica_max_lag: 10ms}", `must be at least 1s`},
 		{"existing tables", "existing_tables: keep", `must be one of error, use_empty, truncate, recreate, not "keep"`},
 		{"objects", "schema: {objects: [tables, views]}", `schema.objects: views: not supported yet`},
 		{"no objects", "schema: {objects: []}", `schema.objects: must be [tables]`},

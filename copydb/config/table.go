@@ -48,10 +48,11 @@ var table = slices.Concat(
 		{Path: "target.sql_log_bin", Kind: KindBool, Default: "true",
 			Doc:   "false: the target does not log what copydb writes; a preflight error if the user may not switch it off",
 			field: func(c *Config) any { return &c.Target.SQLLogBin }},
-		{Path: "target.fast_load", Kind: KindBool, Default: "false", Later: true,
-			Doc: "redo log off while loading, for a target that serves nobody yet"},
+		{Path: "target.fast_load", Kind: KindBool, Default: "false",
+			Doc:   "MySQL 8.0.21 and newer: redo log off while rows are loaded, for a target that serves nobody yet; if the target's server dies meanwhile, all of it is lost",
+			field: func(c *Config) any { return &c.Target.FastLoad }},
 	},
-	tableKeys, schemaKeys, snapshotKeys, catchUpKeys, laterKeys, runKeys,
+	tableKeys, schemaKeys, snapshotKeys, catchUpKeys, laterKeys, throttleKeys, runKeys,
 )
 
 func serverKeys(side string, server func(*Config) *Server) []Key {
@@ -174,14 +175,21 @@ var laterKeys = []Key{
 		Doc: "patterns of the tables that they leave behind"},
 	{Path: "verify_at_end", Kind: KindBool, Default: "false", Later: true,
 		Doc: "compare both sides when the run ends"},
-	{Path: "throttle.max_bytes_per_second", Kind: KindSize, Default: "0", Unit: "bytes per second", Later: true,
-		Doc: "0 = no limit"},
-	{Path: "throttle.source_max_threads_running", Kind: KindInt, Default: "0", Later: true,
-		Doc: "pause while the source runs more threads; 0 = no limit"},
-	{Path: "throttle.target_replicas", Kind: KindStrings, Default: "[]", Later: true,
-		Doc: "replicas of the target whose lag is watched"},
-	{Path: "throttle.target_replica_max_lag", Kind: KindDuration, Default: "10s", Later: true,
-		Doc: "pause while one of them lags more"},
+}
+
+var throttleKeys = []Key{
+	{Path: "throttle.max_bytes_per_second", Kind: KindSize, Default: "0", Unit: "bytes per second", Min: kib, ZeroToo: true,
+		Doc:   "how much is read from the source on average: the rows of the copy, by all workers together, and the binary log in catch-up; 0 = no limit",
+		field: func(c *Config) any { return &c.Throttle.MaxBytesPerSecond }},
+	{Path: "throttle.source_max_threads_running", Kind: KindInt, Default: "0", Max: 1 << 20,
+		Doc:   "no chunk is begun, and the binary log is not read on, while the source's Threads_running, without our own sessions, is above this; 0 = no limit",
+		field: func(c *Config) any { return &c.Throttle.SourceMaxThreadsRunning }},
+	{Path: "throttle.target_replicas", Kind: KindStrings, Default: "[]", Example: `["replica1", "10.0.0.7:3307"]`,
+		Doc:   "replicas of the target whose lag is watched: host or host:port, with user, password and tls of the target",
+		field: func(c *Config) any { return &c.Throttle.TargetReplicas }},
+	{Path: "throttle.target_replica_max_lag", Kind: KindDuration, Default: "10s", Min: int64(time.Second),
+		Doc:   "no chunk, index or window of changes is begun while one of them lags more",
+		field: func(c *Config) any { return &c.Throttle.TargetReplicaMaxLag }},
 }
 
 var runKeys = []Key{

@@ -18,6 +18,9 @@ type Selection interface {
 // Input is what the preflight has to know, and, in Facts, what it found out.
 type Input struct {
 	Source, Target *mysqlconn.Server
+	// Replicas of the target whose lag is watched.
+	Replicas      []*mysqlconn.Server
+	MaxReplicaLag time.Duration
 
 	// Select returns the selection for a source that folds the case of names or
 	// does not. It is called once the source was asked.
@@ -28,6 +31,8 @@ type Input struct {
 
 	AllowLocks     bool   // source.allow_locks
 	SQLLogBin      bool   // target.sql_log_bin
+	FastLoad       bool   // target.fast_load
+	RedoOff        bool   // the target's redo log may be off: the migration has switched it off
 	ServerID       uint32 // source.server_id; 0: the run takes a random one
 	LoadMethod     string // auto, load_data, insert
 	Threads        int    // that copy; 0: as many as are worth it

@@ -81,6 +81,12 @@ func Grants(in *Input) (source, target []string) {
 	for _, db := range databases {
 		target = append(target, grant(targetPrivileges, scopeOf(&f.Target, db), account))
 	}
+	if in.FastLoad && f.Target.Identity.Version.AtLeast(mysqlconn.MySQL, 8, 0, 21) {
+		target = append(target, grant([]string{redoPrivilege}, "*.*", account))
+	}
+	if len(in.Replicas) > 0 { // replicas follow the target's accounts, as a rule
+		target = append(target, grant([]string{replicaPrivilege(f.Target.Identity.Version)}, "*.*", account))
+	}
 	if !in.SQLLogBin {
 		target = append(target, grant([]string{logBinPrivilege(f.Target.Identity.Version)}, "*.*", account))
 	}

@@ -60,21 +60,14 @@ func replicaPrivilege(v mysqlconn.Version) string {
 }
 
 func (s *side) replication(ctx context.Context) (replication, error) {
-	query := "SHOW SLAVE STATUS"
-	switch {
-	case s.mariadb():
-		query = "SHOW ALL SLAVES STATUS"
-	case s.version().AtLeast(mysqlconn.MySQL, 8, 0, 22):
-		query = "SHOW REPLICA STATUS"
-	}
-	rows, err := s.conn.QueryMaps(ctx, query)
+	rows, err := s.conn.Replication(ctx, s.version())
 	switch {
 	case err == nil && len(rows) > 0:
 		return isReplica, nil
 	case err == nil:
 		return notReplica, nil
 	case !mysqlconn.IsAccessDenied(err):
-		return maybeReplica, fmt.Errorf("ask the %s whether it is a replica: %w", s.name, err)
+		return maybeReplica, err
 	}
 	// MariaDB tells anybody how many of its replication threads run.
 	running, err := s.status(ctx, "Slaves_running")

@@ -74,6 +74,8 @@ var steps = []step{
 	{name: "the load method", needs: needTarget, run: checkLoadMethod},
 	{name: "locks of AUTO_INCREMENT", needs: needTarget | needTables, run: checkAutoIncrementLock},
 	{name: "the target's own replication", needs: needTarget, run: checkReplicaTarget},
+	{name: "replicas of the target", needs: needTarget, run: checkTargetReplicas, slow: true},
+	{name: "loading without a redo log", needs: needTarget, run: checkFastLoad},
 	{name: "primary keys that the target demands", needs: needTarget | needTables, run: checkForcedKeys},
 	{name: "databases on the target", needs: needTarget | needTables, run: checkDatabases},
 	{name: "existing tables", needs: needTarget | needTables, run: checkExisting},
@@ -138,11 +140,8 @@ func (r *runner) step(ctx context.Context, s step) error {
 }
 
 func (r *runner) close() {
-	for _, s := range []*side{r.source, r.target} {
-		if s != nil && s.conn != nil {
-			s.conn.Close()
-		}
-	}
+	r.source.close()
+	r.target.close()
 	if r.raw != nil {
 		r.raw.Close()
 	}

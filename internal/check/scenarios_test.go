@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/testdb"
 	"github.com/copydb/copydb/state"
 	"github.com/copydb/copydb/test/servers"
@@ -45,6 +46,12 @@ var scenarios = []scenario{
 		id: "target_durability", severity: SeverityWarning},
 	{name: "redo", kinds: onMySQL, target: "ALTER INSTANCE DISABLE INNODB REDO_LOG", undoTarget: "ALTER INSTANCE ENABLE INNODB REDO_LOG",
 		id: "target_redo_log", severity: SeverityError},
+	{name: "redo_ours", kinds: onMySQL, target: "ALTER INSTANCE DISABLE INNODB REDO_LOG", undoTarget: "ALTER INSTANCE ENABLE INNODB REDO_LOG",
+		change: func(in *Input) { in.RedoOff = true }},
+	{name: "fast", kinds: onMySQL, target: "CREATE DATABASE beside_fast", undoTarget: "DROP DATABASE beside_fast",
+		change: func(in *Input) { in.FastLoad = true }, id: "fast_load", severity: SeverityWarning, parts: []string{"does not start again", "beside_fast"}},
+	{name: "fast_mariadb", kinds: onMariaDB, change: func(in *Input) { in.FastLoad = true }, id: "fast_load", severity: SeverityError, parts: []string{"MariaDB cannot"}},
+	{name: "replicas_unlogged", change: func(in *Input) { in.SQLLogBin, in.Replicas = false, []*mysqlconn.Server{in.Target} }, id: "replica_without_log", severity: SeverityError},
 	{name: "xa", source: "CREATE TABLE xa.x (id INT PRIMARY KEY); XA START 'left','over'; INSERT INTO xa.x VALUES (1); XA END 'left','over'; XA PREPARE 'left','over'",
 		undoSource: "XA ROLLBACK 'left','over'", id: "xa_prepared", severity: SeverityError, parts: []string{"X'6C656674',X'6F766572',1"}},
 	{name: "read_only", target: "SET GLOBAL read_only = ON", undoTarget: "SET GLOBAL read_only = OFF", id: "target_read_only", severity: SeverityError},

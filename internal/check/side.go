@@ -33,6 +33,12 @@ var variables = []string{
 	"transaction_read_only", "tx_read_only",
 }
 
+func (s *side) close() {
+	if s != nil && s.conn != nil {
+		s.conn.Close()
+	}
+}
+
 func (s *side) version() mysqlconn.Version { return s.facts.Identity.Version }
 func (s *side) mariadb() bool              { return s.version().Flavor == mysqlconn.MariaDB }
 

@@ -18,12 +18,7 @@ func checkWritable(ctx context.Context, r *runner) error {
 			break
 		}
 	}
-	redo, err := t.status(ctx, "Innodb_redo_log_enabled")
-	if err == nil && redo == "OFF" {
-		r.fail("target_redo_log", "Innodb_redo_log_enabled", "the target's redo log is disabled: a crash of it would lose the whole instance",
-			"ALTER INSTANCE ENABLE INNODB REDO_LOG on the target")
-	}
-	return err
+	return checkRedo(ctx, r)
 }
 
 // checkDurability warns of settings with which a crash loses commits.

@@ -115,8 +115,9 @@ func Ensure(ctx context.Context, c *mysqlconn.Control) error {
 
 // Remove deletes a migration's part, and the database with the last one.
 func Remove(ctx context.Context, c *mysqlconn.Control, migration string) error {
-	for _, t := range []string{"structures", "journal", "ranges", "tables", "migration", "epoch"} {
-		if _, err := c.Exec(ctx, "DELETE FROM _copydb."+t+" WHERE migration = ?", migration); err != nil {
+	for _, t := range []string{"heartbeat", "structures", "journal", "ranges", "tables", "migration", "epoch"} {
+		_, err := c.Exec(ctx, "DELETE FROM _copydb."+t+" WHERE migration = ?", migration)
+		if err != nil && (t != "heartbeat" || !mysqlconn.IsTableGone(err)) {
 			return fmt.Errorf("remove the migration from %s.%s: %w", Database, t, err)
 		}
 	}

@@ -41,6 +41,8 @@ type Doc struct {
 	// SnapshotServer is the server that the snapshots were read on: only in its log
 	// do the places of first and last chunks mean anything.
 	SnapshotServer string `json:"snapshot_server"`
+	// SwitchedOn are settings of the target's server to put back.
+	SwitchedOn []state.Setting `json:"switched_on_target,omitempty"`
 	// XAUnseen says that a start position was taken without a look at prepared XA
 	// transactions.
 	XAUnseen bool `json:"xa_unseen"`
