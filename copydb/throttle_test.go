@@ -38,7 +38,7 @@ func TestRateOfChunks(t *testing.T) {
 					size := int64(200 + 100*((i+w)%8)) // 550 on average
 					th.spend(size - expected)
 					total := read.Add(size)
-					if allowed := rate*time.Since(began).Seconds() + 900; float64(total) > allowed {
+					if allowed := rate*time.Since(began).Seconds() + 950; float64(total) > allowed {
 						t.Errorf("%d bytes after %s", total, time.Since(began))
 					}
 				}
