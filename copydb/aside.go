@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/copydb/copydb/dumper"
-	"github.com/copydb/copydb/internal/group"
 	"github.com/copydb/copydb/internal/mysqlconn"
 )
 
@@ -30,7 +29,7 @@ func (c *copier) stepAside(ctx context.Context) error {
 	if err := boundIdle(ctx, conn); err != nil {
 		return err
 	}
-	for !c.idle() {
+	for {
 		waiting, err := waitingStatements(ctx, conn, c.r.facts.Source.Identity.Version.Flavor)
 		if err != nil {
 			return err
@@ -38,11 +37,10 @@ func (c *copier) stepAside(ctx context.Context) error {
 		if len(waiting) > 0 {
 			c.asideFor(waiting)
 		}
-		if err := group.Pause(ctx, asideEvery); err != nil {
+		if more, err := c.pause(ctx, asideEvery); err != nil || !more {
 			return err
 		}
 	}
-	return nil
 }
 
 // boundIdle makes the source end a session that is used all the time, once the

@@ -32,6 +32,8 @@ type copier struct {
 	todo   []*piece   // nobody works at these
 	active map[*piece]bool
 	ended  bool // the context has ended
+	finish sync.Once
+	idle   chan struct{} // closed once no work is left to give out
 }
 
 // piece is one segment of one table, for one worker.
@@ -54,7 +56,7 @@ type copying struct {
 func (t *copying) all() []*copying { return append([]*copying{t}, t.with...) }
 
 func newCopier(writes context.Context, r *run) *copier {
-	c := &copier{r: r, writes: writes, room: semaphore.NewWeighted(chunkMemory), over: semaphore.NewWeighted(1), active: map[*piece]bool{}}
+	c := &copier{r: r, writes: writes, room: semaphore.NewWeighted(chunkMemory), over: semaphore.NewWeighted(1), active: map[*piece]bool{}, idle: make(chan struct{})}
 	c.change = sync.NewCond(&c.mu)
 	components := map[int]*copying{}
 	for _, t := range r.uncopied() {
@@ -158,16 +160,25 @@ func (c *copier) run(ctx context.Context) error {
 	for range tune.first() {
 		start()
 	}
-	g.Go("number of workers", func() error { return tune.run(ctx, c.idle, start) })
+	g.Go("number of workers", func() error {
+		return tune.run(func(d time.Duration) (bool, error) { return c.pause(ctx, d) }, start)
+	})
 	g.Go("look for sessions that wait for the tables", func() error { return c.stepAside(ctx) })
 	return g.Wait()
 }
 
-// idle reports whether no work is left to give out.
-func (c *copier) idle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ended || len(c.todo) == 0 && len(c.active) == 0
+// pause waits for d, or until no work is left to give out: then it reports false.
+func (c *copier) pause(ctx context.Context, d time.Duration) (bool, error) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-c.idle:
+		return false, nil
+	case <-t.C:
+		return true, nil
+	}
 }
 
 // work is one worker.
@@ -237,6 +248,7 @@ func (c *copier) take(ctx context.Context, reader *dumper.Reader) (*piece, error
 			c.active[p] = true
 			return p, nil
 		case len(c.active) == 0:
+			c.finish.Do(func() { close(c.idle) })
 			return nil, nil
 		}
 		if p := c.largest(); p != nil {

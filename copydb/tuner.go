@@ -1,11 +1,6 @@
 package copydb
 
-import (
-	"context"
-	"time"
-
-	"github.com/copydb/copydb/internal/group"
-)
+import "time"
 
 const (
 	autoFirst  = 2
@@ -30,20 +25,16 @@ func (t *tuner) first() int {
 	return autoFirst
 }
 
-// run adds workers until that brings nothing more, or no work is left.
-func (t *tuner) run(ctx context.Context, idle func() bool, add func()) error {
+// run adds workers until that brings nothing more, or no work is left; pause
+// waits and reports whether there is some.
+func (t *tuner) run(pause func(time.Duration) (bool, error), add func()) error {
 	if t.fixed > 0 {
 		return nil
 	}
 	before, rate := t.moved(), 0.0
 	for n := autoFirst; n < autoMost; n++ {
-		for waited := time.Duration(0); waited < tuneEvery; waited += tuneEvery / 10 {
-			if err := group.Pause(ctx, tuneEvery/10); err != nil {
-				return err
-			}
-			if idle() {
-				return nil
-			}
+		if more, err := pause(tuneEvery); err != nil || !more {
+			return err
 		}
 		now := t.moved()
 		got := float64(now-before) / tuneEvery.Seconds()
