@@ -2,7 +2,6 @@ package applier
 
 import (
 	"bytes"
-	"encoding/binary"
 	"strconv"
 	"strings"
 
@@ -168,7 +167,7 @@ func (c *Chunk) Append(fields [][]byte) {
 		case f == nil:
 			data = append(data, '\\', 'N')
 		case c.Layout.raw[i]:
-			data = appendEscaped(data, f)
+			data = table.AppendEscaped(data, f, &loadEscape)
 		default:
 			data = append(data, f...)
 			c.count(i, f)
@@ -182,32 +181,6 @@ func (c *Chunk) count(column int, f []byte) {
 	if len(f) == 1 && f[0] == '0' && c.Layout.enums[column] {
 		c.zeros++
 	}
-}
-
-// appendEscaped escapes what LOAD DATA would take for its own: NUL, TAB, LF and
-// the backslash, and nothing else.
-func appendEscaped(dst, f []byte) []byte {
-	from, at := 0, 0
-	for at < len(f) {
-		for at+8 <= len(f) && !special(binary.LittleEndian.Uint64(f[at:])) {
-			at += 8
-		}
-		for end := min(at+8, len(f)); at < end; at++ {
-			if escape := loadEscape[f[at]]; escape != 0 {
-				dst = append(append(dst, f[from:at]...), '\\', escape)
-				from = at + 1
-			}
-		}
-	}
-	return append(dst, f[from:]...)
-}
-
-// special reports whether one of eight bytes may have to be escaped: it is below
-// 11 or a backslash.
-func special(bytes uint64) bool {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	other := bytes ^ '\\'*ones // zero where a backslash is
-	return ((bytes-11*ones)&^bytes|(other-ones)&^other)&tops != 0
 }
 
 // room is how many bytes a row takes in a LOAD DATA stream.
@@ -227,6 +200,7 @@ func (l *Layout) room(fields [][]byte) int {
 	return n
 }
 
+// loadEscape is what LOAD DATA would take for its own, and nothing else.
 var loadEscape = [256]byte{0: '0', '\t': 't', '\n': 'n', '\\': '\\'}
 
 // What Session.ExecBytes wants before a statement, and Session.LoadLocal before

@@ -2,32 +2,11 @@ package applier
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/copydb/copydb/internal/table"
 )
-
-// Whatever stands beside it and wherever it is, each byte that LOAD DATA takes for
-// its own is escaped, and no other.
-func TestAppendEscaped(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
-	alphabets := [][]byte{[]byte("\x00\t\n\\"), []byte("ab\\\n"), []byte("\x01\x08\x0b\x1b\\]["), []byte("\x80\x8a\x89\xdc\xff\\")}
-	for range 50_000 {
-		f := make([]byte, rnd.IntN(40))
-		alphabet := alphabets[rnd.IntN(len(alphabets))]
-		for i := range f {
-			if f[i] = byte(rnd.Uint32()); rnd.IntN(4) > 0 {
-				f[i] = alphabet[rnd.IntN(len(alphabet))]
-			}
-		}
-		want := strings.NewReplacer("\x00", `\0`, "\t", `\t`, "\n", `\n`, `\`, `\\`).Replace(string(f))
-		if got := appendEscaped([]byte("before"), f); string(got) != "before"+want {
-			t.Fatalf("%q became %q, want %q", f, got, want)
-		}
-	}
-}
 
 // benchTable is like those of sysbench.
 func benchTable() *table.Table {

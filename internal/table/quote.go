@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 )
 
@@ -14,20 +15,33 @@ func AppendString(dst, b []byte) []byte {
 	if len(b) > LargeValue {
 		dst = Room(dst, len(b)+countEscapes(b)+2)
 	}
-	dst = append(dst, '\'')
-	for len(b) > 0 {
-		n := 0
-		for n < len(b) && escapeFor[b[n]] == 0 {
-			n++
+	return append(AppendEscaped(append(dst, '\''), b, &escapeFor), '\'')
+}
+
+// AppendEscaped appends b with a backslash and what escape has for it in the
+// place of each byte that escape has something for. Those must be below 27, quotes
+// or backslashes.
+func AppendEscaped(dst, b []byte, escape *[256]byte) []byte {
+	from, at := 0, 0
+	for at < len(b) {
+		for at+8 <= len(b) && !special(binary.LittleEndian.Uint64(b[at:])) {
+			at += 8
 		}
-		dst = append(dst, b[:n]...)
-		if n == len(b) {
-			break
+		for end := min(at+8, len(b)); at < end; at++ {
+			if e := escape[b[at]]; e != 0 {
+				dst = append(append(dst, b[from:at]...), '\\', e)
+				from = at + 1
+			}
 		}
-		dst = append(dst, '\\', escapeFor[b[n]])
-		b = b[n+1:]
 	}
-	return append(dst, '\'')
+	return append(dst, b[from:]...)
+}
+
+// special reports whether one of eight bytes is below 27, a quote or a backslash.
+func special(bytes uint64) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	quotes, slashes := bytes^'\''*ones, bytes^'\\'*ones // zero where one is
+	return ((bytes-27*ones)&^bytes|(quotes-ones)&^quotes|(slashes-ones)&^slashes)&tops != 0
 }
 
 // LargeValue is the size in bytes from which on memory is taken for exactly what
