@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/copydb/copydb/internal/table"
@@ -30,6 +31,25 @@ func (a *arena) row(n int) [][]byte {
 	row := a.rows[:n:n]
 	a.rows = a.rows[n:]
 	return row
+}
+
+// ownBytes is how long the literals of a row may be together for it to share its
+// cells.
+const ownBytes = 4 << 10
+
+// own gives a row cells of its own where its literals are long: a piece of cells
+// lives as long as any of its rows, with all that its cells point at.
+func (a *arena) own(row [][]byte) [][]byte {
+	n := 0
+	for _, lit := range row {
+		n += len(lit)
+	}
+	if n <= ownBytes {
+		return row
+	}
+	own := slices.Clone(row)
+	clear(row)
+	return own
 }
 
 // room makes sure that n bytes can be appended without a move.

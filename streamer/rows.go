@@ -266,7 +266,7 @@ func (r *reader) row(l *layout, values []any, wanted func(column int) bool) (app
 		}
 		row[i] = lit
 	}
-	return row, nil
+	return m.own(row), nil
 }
 
 func (g *group) take(c applier.Change) {
