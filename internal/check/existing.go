@@ -4,12 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
 	"github.com/copydb/copydb/internal/table"
-	"github.com/copydb/copydb/state"
 )
 
 // The kinds of objects that runs list: tables that they made, and tables that
@@ -80,16 +78,25 @@ func (r *runner) ours(n table.Name) bool {
 	return r.created(kindMade, n) || r.in.Resume != nil && r.created(kindTaken, n)
 }
 
+// object is something that a run made, as the target calls it.
+type object struct {
+	kind string
+	name table.Name
+}
+
 // created reports whether an earlier run of this migration made the object.
 func (r *runner) created(kind string, n table.Name) bool {
-	made := r.in.Replaced
-	if r.in.Resume != nil {
-		made = r.in.Resume.Created
+	if r.made == nil {
+		made := r.in.Replaced
+		if r.in.Resume != nil {
+			made = r.in.Resume.Created
+		}
+		r.made = make(map[object]bool, len(made))
+		for _, o := range made {
+			r.made[object{o.Type, r.targetFolded(table.Name{Database: string(o.Database), Table: string(o.Name)})}] = true
+		}
 	}
-	n = r.targetFolded(n)
-	return slices.ContainsFunc(made, func(o state.Object) bool {
-		return o.Type == kind && r.targetFolded(table.Name{Database: string(o.Database), Table: string(o.Name)}) == n
-	})
+	return r.made[object{kind, r.targetFolded(n)}]
 }
 
 // sourceName is the selected table that the target calls n.

@@ -92,6 +92,7 @@ type runner struct {
 	found          []Finding
 	have           need
 	end            map[string]string // the row of the binary log status
+	made           map[object]bool   // see created; nil before it is asked
 }
 
 // Run asks both servers everything that a copy needs and returns all findings.
