@@ -128,7 +128,8 @@ func (r *run) leaveRedoOn(ctx context.Context, ended error) {
 	if r.prog == nil || !r.redoListed() || errors.Is(ended, progress.ErrFenced) {
 		return
 	}
-	ctx, cancel := r.outlive(ctx)
+	// What was under way has had a third of the time, the end of sessions another.
+	ctx, cancel := outliveFor(ctx, r.opt.Config.StopTimeout/4)
 	defer cancel()
 	defer r.onAbort(func(error) { cancel() })()
 	if err := r.enableRedo(ctx); err != nil {

@@ -198,6 +198,9 @@ func (w *replicaWatch) judge(ctx context.Context, asked error) error {
 	why, stuck := w.cause(ctx, asked, known)
 	if why == "" {
 		why = fmt.Sprintf("lags %s (throttle.target_replica_max_lag: %s)", lag.Round(time.Second/10), most)
+		if !known {
+			why += "; it has not got the first row of _copydb.heartbeat"
+		}
 	}
 	w.pausing = true
 	w.r.throttle.set(w.name, w.name+" "+why)
@@ -224,8 +227,8 @@ func (w *replicaWatch) cause(ctx context.Context, asked error, known bool) (why 
 		return "does not receive from its source" + errorText(s.ReceiveErr), true
 	case !s.Applies:
 		return "does not apply what it receives" + errorText(s.ApplyErr), true
-	case !known && s.UpToDate:
-		return "says that it is up to date, and has not got what is written to _copydb.heartbeat: its filters must let that through", true
+	case !known && s.Behind >= 0 && s.Behind <= w.r.opt.Config.Throttle.TargetReplicaMaxLag:
+		return "says that it hardly lags, and has not got what is written to _copydb.heartbeat: its filters must let that through", true
 	}
 	return "", false
 }

@@ -80,9 +80,13 @@ func (r *run) uncopied() []*table.Table {
 // outlive returns a context for writes to the target: it ends a while after ctx,
 // so that what is under way when the run is stopped can commit.
 func (r *run) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	return outliveFor(ctx, r.opt.Config.StopTimeout/3)
+}
+
+func outliveFor(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		wait := r.opt.Config.StopTimeout / 3
+		wait := wait
 		if Stopped(ctx) == nil {
 			wait = 0
 		}

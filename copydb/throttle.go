@@ -250,7 +250,9 @@ func (r *run) throttled(ctx context.Context, fn func(context.Context) error) err
 	gctx, cancel := context.WithCancelCause(gctx)
 	defer cancel(nil)
 	for _, w := range watches {
-		defer r.throttle.watched(w.name, w.side)()
+		if w.side != 0 {
+			defer r.throttle.watched(w.name, w.side)()
+		}
 		g.Go("watch over "+w.name, func() error {
 			err := w.run(gctx)
 			if gctx.Err() != nil {
@@ -266,7 +268,8 @@ func (r *run) throttled(ctx context.Context, fn func(context.Context) error) err
 	return g.Wait()
 }
 
-// watch looks after one server until its context ends.
+// watch looks after one server until its context ends. With a side it has the
+// run pause until it has said that there is no need.
 type watch struct {
 	name string
 	side side

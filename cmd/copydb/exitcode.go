@@ -33,7 +33,7 @@ var exitRules = []exitRule{
 	{codes: []int{copydb.ExitPreflight}, next: "fix the findings",
 		meaning: "preflight failed (cannot connect or log in at start, missing rights, existing tables, nothing selected, …); nothing was written by this call"},
 	{codes: []int{copydb.ExitState}, next: "see the message; the file is left as it was",
-		meaning: "may not start from this state: it exists, is missing, corrupt, of a newer format, of another source, target or selection; a different server that lacks our GTIDs; `_copydb` gone from the target; state or target schema held by another run",
+		meaning: "may not start from this state: it exists, is missing, corrupt, of a newer format, of another source, target or selection; a different server that lacks our GTIDs; `_copydb` gone from the target; a target that was restarted while `target.fast_load` had its redo log off; state or target schema held by another run",
 		is:      isA[*state.FileError]},
 	{codes: []int{copydb.ExitLogGone}, next: "start over: the message has the command",
 		meaning: "binary logs that are needed are gone, or the same source lost history (RESET, restore, shorter file), at resume or during the run"},

@@ -15,9 +15,9 @@ type Replication struct {
 	Receives   bool   // the IO thread is connected
 	Applies    bool   // the SQL thread runs
 	Delay      time.Duration
-	UpToDate   bool     // as far as the replica knows
-	Filters    []string // options that leave changes out, as Replicate_Ignore_DB
-	ReceiveErr string   // error number; "0" or "" for none
+	Behind     time.Duration // as far as the replica knows; -1: it does not
+	Filters    []string      // options that leave changes out, as Replicate_Ignore_DB
+	ReceiveErr string        // error number; "0" or "" for none
 	ApplyErr   string
 }
 
@@ -51,10 +51,13 @@ func parseReplication(row map[string]string) Replication {
 	for name, value := range row {
 		now[replicaWords.Replace(name)] = value
 	}
-	seconds, _ := strconv.ParseInt(now["SQL_Delay"], 10, 64)
-	r := Replication{SourceUUID: now["Source_UUID"], SourceID: now["Source_Server_Id"], Delay: time.Duration(seconds) * time.Second,
+	delay, _ := strconv.ParseInt(now["SQL_Delay"], 10, 64)
+	r := Replication{SourceUUID: now["Source_UUID"], SourceID: now["Source_Server_Id"], Delay: time.Duration(delay) * time.Second,
 		Receives: now["Replica_IO_Running"] == "Yes", Applies: now["Replica_SQL_Running"] == "Yes",
-		UpToDate: now["Seconds_Behind_Source"] == "0", ReceiveErr: now["Last_IO_Errno"], ApplyErr: now["Last_SQL_Errno"]}
+		Behind: -1, ReceiveErr: now["Last_IO_Errno"], ApplyErr: now["Last_SQL_Errno"]}
+	if behind, err := strconv.ParseInt(now["Seconds_Behind_Source"], 10, 64); err == nil {
+		r.Behind = time.Duration(behind) * time.Second
+	}
 	for name, value := range now {
 		if strings.HasPrefix(name, "Replicate_") && value != "" && !strings.HasSuffix(name, "_Server_Ids") {
 			r.Filters = append(r.Filters, name)

@@ -93,6 +93,25 @@ func TestFastLoad(t *testing.T) {
 		wantRedo(t, m, "ON")
 		m.RequireClean()
 	})
+	t.Run("hanging target", func(t *testing.T) {
+		wipeTables(t, target)
+		m := m.In(t)
+		p := held(t, m, m.Start, "--json")
+		if err := target.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		stopRun(t, p, syscall.SIGINT, 130)
+		requireReleased(t, source, "loads")
+		if err := target.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		if left := p.Last("summary")["left_behind"].([]any); len(left) != 2 || !strings.Contains(left[1].(string), "redo log") {
+			t.Errorf("left behind: %v", left)
+		}
+		m.RequireResume()
+		wantRedo(t, m, "ON")
+		testdb.RequireEqual(t, source, target, []string{"loads"})
+	})
 	for _, end := range []string{"resume", "cleanup", "start over"} {
 		t.Run(end, func(t *testing.T) {
 			wipeTables(t, target)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,6 +42,17 @@ func applies(t *testing.T, replica *servers.Server, yes bool) {
 	testdb.Exec(t, replica, verb+wordsOf(replica.Kind).replica+" SQL_THREAD")
 }
 
+// ignore makes the replica leave a database out.
+func ignore(t *testing.T, replica *servers.Server, database string) {
+	t.Helper()
+	set := "CHANGE REPLICATION FILTER REPLICATE_IGNORE_DB = (" + database + ")"
+	if replica.Kind.IsMariaDB() {
+		set = "SET GLOBAL replicate_ignore_db = '" + database + "'"
+	}
+	word := wordsOf(replica.Kind).replica
+	testdb.Exec(t, replica, fmt.Sprintf("STOP %[1]s; %s; START %[1]s", word, set))
+}
+
 // A replica of the target that stops, lags or cannot be reached has copy and
 // catch-up pause, and once it goes on, the run does.
 func TestThrottleReplicas(t *testing.T) {
@@ -58,7 +70,7 @@ func TestThrottleReplicas(t *testing.T) {
 		p.WaitFor("rows are copied", time.Minute, func() bool { return rows() > 0 })
 		applies(t, replica, false)
 		throttledFor(p, "does not apply what it receives")
-		standsStill(p, "the number of rows", rows)
+		standsStill(p, "does not apply", "the number of rows", rows)
 		testdb.RequireUnlocked(t, source, []string{"loads"})
 		applies(t, replica, true)
 		p.RequireExit(harness.RunTimeout, 0)
@@ -74,7 +86,7 @@ func TestThrottleReplicas(t *testing.T) {
 		p = m.StartResume("--json", "--progress-interval", "200ms", "--until", "never")
 		throttledFor(p, "lags ")
 		late := func() int { return count(t, target, "loads.load2 WHERE pad = 'late'") }
-		standsStill(p, "the number of late rows", late)
+		standsStill(p, "lags ", "the number of late rows", late)
 		unlock()
 		p.WaitFor("a row arrives", time.Minute, func() bool { return late() == 1 })
 
@@ -92,6 +104,19 @@ func TestThrottleReplicas(t *testing.T) {
 		eventually(t, "the replica has everything", time.Minute, func() bool { return testdb.Diff(t, target, replica, []string{"loads", "_copydb"}) == "" })
 		m.RequireClean()
 		testdb.RequireClean(t, replica, harness.User)
+
+		ignore(t, replica, "_copydb")
+		requireFinding(t, m, "replica_filter", "Replicate_Ignore_DB", "--resume-state", m.StatePath)
+		p = m.StartResume("--json", "--until", "never")
+		if kind.IsMariaDB() { // what it filters counts as lag there
+			p.WaitForStderr("it has not got the first row of _copydb.heartbeat", time.Minute)
+			stopRun(t, p, syscall.SIGINT, 130)
+		} else {
+			p.RequireExit(time.Minute, 7)
+			p.WaitForStderr("its filters must let that through", 0)
+		}
+		ignore(t, replica, "")
+		m.RequireResume()
 
 		replicaFindings(t, m, replica)
 		replica.Kill9()

@@ -21,11 +21,11 @@ func throttledFor(p *harness.Process, reason string) {
 }
 
 // standsStill waits until what counts has been the same over several reports of
-// the run, each of which gave a reason for a pause.
-func standsStill(p *harness.Process, what string, count func() int) {
+// the run, each of which gave that reason for a pause.
+func standsStill(p *harness.Process, reason, what string, count func() int) {
 	last, reports, seen := -1, 0, 0
 	p.WaitFor(what+" stands still", time.Minute, func() bool {
-		n, paused := pausedReports(p)
+		n, paused := pausedReports(p, reason)
 		now := count()
 		if now != last || !paused {
 			last, reports = now, 0
@@ -38,11 +38,11 @@ func standsStill(p *harness.Process, what string, count func() int) {
 }
 
 // pausedReports counts the reports of progress, and tells whether the last one
-// says that the run pauses.
-func pausedReports(p *harness.Process) (n int, paused bool) {
+// gives that reason for a pause.
+func pausedReports(p *harness.Process, reason string) (n int, paused bool) {
 	for _, r := range p.Records() {
 		if r.Type() == "progress" {
-			n, paused = n+1, r.Text("throttle_reason") != ""
+			n, paused = n+1, strings.Contains(r.Text("throttle_reason"), reason)
 		}
 	}
 	return n, paused
@@ -159,7 +159,7 @@ func TestThrottleThreadsRunning(t *testing.T) {
 		p := m.Start("--json", "--progress-interval", "200ms")
 		throttledFor(p, "the source runs ")
 		rows := func() int { return count(t, target, "loads.load1") + count(t, target, "loads.load2") }
-		standsStill(p, "the number of rows", rows)
+		standsStill(p, "the source runs ", "the number of rows", rows)
 		if n := rows(); n != 0 {
 			t.Errorf("%d rows were copied while the source was busy from the begin", n)
 		}
@@ -177,7 +177,7 @@ func TestThrottleThreadsRunning(t *testing.T) {
 		p = m.StartResume("--json", "--progress-interval", "200ms")
 		throttledFor(p, "the source runs ")
 		late := func() int { return count(t, target, "loads.load1 WHERE pad = 'late'") }
-		standsStill(p, "the number of late rows", late)
+		standsStill(p, "the source runs ", "the number of late rows", late)
 		if late() != 0 {
 			t.Error("the log was read on while the source was busy")
 		}
