@@ -43,7 +43,10 @@ func Check(ctx context.Context, opt Options) (*CheckResult, error) {
 		}
 		res.Findings = findings
 		res.SourceGrants, res.TargetGrants = check.Grants(in)
-		return nil
+		if countErrors(findings) > 0 {
+			return nil
+		}
+		return r.wouldTake(ctx)
 	})
 	if err != nil {
 		return nil, r.explain(ctx, err)

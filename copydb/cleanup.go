@@ -63,7 +63,7 @@ func (r *run) cleanup(ctx context.Context) error {
 	if err := state.RemoveSpills(store.Path(), spills); err != nil {
 		return err
 	}
-	r.log.Info("removed the migration's record from the target", "migration", st.MigrationID)
+	r.log.Info("removed the migration's record from the target; its state is of no use any more and can be deleted", "migration", st.MigrationID, "state", store.Path())
 	return nil
 }
 

@@ -81,6 +81,9 @@ func (r *run) takeHold(ctx context.Context) (err error) {
 // mayTake refuses a target that has lost the migration, or has an unfinished one
 // of the same tables.
 func (r *run) mayTake(ctx context.Context, there bool) error {
+	if err := r.refuseSwapped(r.st, r.facts.Target.Identity); err != nil {
+		return err
+	}
 	known := false
 	if there {
 		rec, err := progress.Load(ctx, r.hold, r.st.MigrationID)
@@ -108,11 +111,36 @@ func (r *run) mayTake(ctx context.Context, there bool) error {
 		}
 	}
 	if phase := r.phase(); !known && phase != state.PhaseSchema {
-		return &Error{Code: ExitState, Where: "target",
-			Message: fmt.Sprintf("the state says %s, but the target has nothing of this migration in %s any more", phase, progress.Database),
-			Next:    "if this is the right target, begin again: " + r.overCommand()}
+		return r.forgotten()
 	}
 	return nil
+}
+
+// wouldTake is mayTake for a run that only looks.
+func (r *run) wouldTake(ctx context.Context) error {
+	if !r.adopted {
+		return nil
+	}
+	if err := r.refuseSwapped(r.st, r.facts.Target.Identity); err != nil {
+		return err
+	}
+	if r.recorded(ctx) == nil && r.phase() != state.PhaseSchema {
+		return r.forgotten()
+	}
+	return nil
+}
+
+// forgotten is the error of a target that knows nothing of a migration which has
+// got beyond its schema.
+func (r *run) forgotten() error {
+	e := &Error{Code: ExitState, Where: "target",
+		Message: fmt.Sprintf("the state says %s, but the target has nothing of this migration in %s any more", r.phase(), progress.Database),
+		Next:    "it was cleaned up, or the target was set back; if the target serves already, move the state away; else " + r.beginAgain()}
+	if id := r.facts.Target.Identity; id.UUID != r.st.Target.ServerUUID {
+		e.Message = fmt.Sprintf("this is not the target that the state was made for (%s, not %s), and it knows nothing of this migration", id.UUID, r.st.Target.ServerUUID)
+		e.Next = "point the configuration at that target; for a copy to this one take another state file (--state)"
+	}
+	return e
 }
 
 // refuseUnfinished refuses tables that another migration than own has not

@@ -5,23 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/copydb/copydb/internal/mysqlconn"
-	"github.com/copydb/copydb/internal/pattern"
 	"github.com/copydb/copydb/internal/progress"
 	"github.com/copydb/copydb/state"
 )
-
-// overtaken is what --start-over replaces.
-type overtaken struct {
-	state      *state.State // the state file that is moved away; nil where there is none
-	migrations []progress.Other
-	created    []state.Object
-	redoOff    bool // one of them has switched the target's redo log off
-}
 
 // openState decides what the run begins from. A run that goes on holds the
 // state file's lock from here on; a fresh one takes it only once the preflight
@@ -38,11 +28,11 @@ func (r *run) openState(ctx context.Context) (*overtaken, error) {
 		return nil, r.openResume()
 	case there:
 		return nil, &Error{Code: ExitState, Where: r.opt.StatePath, Message: "the state file of another run is there",
-			Next: "go on with it: " + r.resumeCommand() + "; or begin again, which drops the tables that it made on the target: " + r.overCommand()}
+			Next: "go on with it: " + r.resumeCommand() + "; or " + r.beginAgain()}
 	case backup:
 		return nil, &Error{Code: ExitState, Where: r.opt.StatePath + ".bak", Message: "only the backup of a state file is there",
-			Next: fmt.Sprintf("restore it with `cp -p %[1]s.bak %[1]s` and go on: %[2]s; or begin again, which drops the tables that it made on the target: %[3]s",
-				r.opt.StatePath, r.resumeCommand(), r.overCommand())}
+			Next: fmt.Sprintf("restore it with `cp -p %[1]s.bak %[1]s` and go on: %[2]s; or %[3]s",
+				r.opt.StatePath, r.resumeCommand(), r.beginAgain())}
 	}
 	return nil, nil
 }
@@ -91,60 +81,6 @@ func (r *run) openResume() error {
 	return r.adopt()
 }
 
-// openOver looks for what --start-over replaces: the state file, which may be
-// unreadable or missing, and the records of runs over the same tables that the
-// target has.
-func (r *run) openOver(ctx context.Context, there bool) (*overtaken, error) {
-	over := &overtaken{}
-	if there {
-		if st, err := state.Load(r.opt.StatePath); err == nil {
-			over.state, over.created, over.redoOff = st, st.ObjectsCreated, listsRedo(st.SwitchedOnTarget)
-		} else if errors.Is(err, state.ErrHeld) {
-			return nil, r.stateError(err)
-		}
-	}
-	if err := r.openServers(); err != nil {
-		return nil, err
-	}
-	sel, err := pattern.Compile(r.opt.Config.Tables.Include, r.opt.Config.Tables.Exclude, false)
-	if err != nil {
-		return nil, &Error{Code: ExitUsage, Err: err}
-	}
-	c, err := r.target.Open(ctx)
-	if err != nil {
-		return over, nil // the preflight says what is the matter with the target
-	}
-	defer c.Close()
-	if ok, err := progress.Exists(ctx, c); err != nil || !ok {
-		return over, nil // as above
-	}
-	if over.migrations, err = progress.Overlapping(ctx, c, sel.Match, false); err != nil {
-		return nil, err
-	}
-	if over.state != nil && !slices.ContainsFunc(over.migrations, func(m progress.Other) bool { return m.Migration == over.state.MigrationID }) {
-		over.migrations = append(over.migrations, progress.Other{Migration: over.state.MigrationID, RunID: over.state.RunID})
-	}
-	for _, m := range over.migrations {
-		rec, err := progress.Load(ctx, c, m.Migration)
-		if err != nil {
-			return nil, err
-		}
-		if rec != nil {
-			over.created = append(over.created, objectsOf(rec.Journal)...)
-			over.redoOff = over.redoOff || listsRedo(rec.Doc.SwitchedOn)
-		}
-	}
-	return over, nil
-}
-
-func objectsOf(journal []progress.Entry) []state.Object {
-	out := []state.Object{}
-	for _, e := range journal {
-		out = append(out, state.Object{Type: e.Kind, Database: state.Text(e.Database), Name: state.Text(e.Name)})
-	}
-	return out
-}
-
 // beginState makes the state of a fresh run, or notes that a run goes on.
 func (r *run) beginState(ctx context.Context, over *overtaken) error {
 	if r.adopted {
@@ -186,71 +122,6 @@ func (r *run) beginState(ctx context.Context, over *overtaken) error {
 
 func serverState(id mysqlconn.Identity, host string, port int) state.Server {
 	return state.Server{Flavor: string(id.Version.Flavor), Version: id.Version.Text, ServerUUID: id.UUID, Host: host, Port: port}
-}
-
-// replace ends what --start-over replaces: its sessions, its hold on the target,
-// the tables it made, its record; then its state file moves away.
-func (r *run) replace(ctx context.Context, over *overtaken) error {
-	runs := map[string]bool{}
-	if over.state != nil {
-		runs[over.state.RunID] = true
-	}
-	for _, m := range over.migrations {
-		runs[m.RunID] = true
-	}
-	endAll := func() error {
-		for id := range runs {
-			if err := r.endRun(ctx, id); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := endAll(); err != nil {
-		return err
-	}
-	c, err := r.openDDL(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if over.redoOff {
-		if err := switchOn(ctx, c); err != nil {
-			return err
-		}
-	}
-	for _, m := range over.migrations {
-		if _, err := progress.Begin(ctx, c, m.Migration, r.runID); err != nil {
-			return err
-		}
-	}
-	// One that is alive has begun another attempt meanwhile; the next one finds
-	// the migration taken.
-	if err := endAll(); err != nil {
-		return err
-	}
-	for _, o := range over.created {
-		if o.Type != kindTable {
-			continue
-		}
-		name := nameOf(o.Database, o.Name)
-		if _, err := c.Exec(ctx, "DROP TABLE IF EXISTS "+name.Quoted()); err != nil {
-			return fmt.Errorf("drop table %s of the run before on the target: %w", name, err)
-		}
-	}
-	for _, m := range over.migrations {
-		if err := progress.Remove(ctx, c, m.Migration); err != nil {
-			return err
-		}
-	}
-	moved, err := r.store.MoveAside()
-	if err != nil {
-		return fmt.Errorf("move the state file aside: %w", err)
-	}
-	if len(moved) > 0 {
-		r.log.Info("moved the state of the run before aside", "files", moved)
-	}
-	return nil
 }
 
 // endDead ends the sessions of the run that left the state, before anything else

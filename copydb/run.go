@@ -139,7 +139,7 @@ func (r *run) main(ctx context.Context) (err error) {
 			Next: "fix the findings above, then run the same command again"}
 	}
 	if r.opt.DryRun {
-		return nil
+		return r.wouldTake(ctx)
 	}
 	if err := hold.Point(ctx, "checked"); err != nil {
 		return err

@@ -80,8 +80,8 @@ func (r *run) judgeDDL(tx *streamer.Transaction) error {
 	}
 	return &Error{Code: ExitResumable, Where: where,
 		Message: fmt.Sprintf("a DDL on %s is next in the binary log, and catch_up.ddl is error: %s", what, d.Query),
-		Next: "carry it out on the target by hand where it is wanted, then resume with --set catch_up.ddl=ignore: " +
-			r.resumeCommand() + " --set catch_up.ddl=ignore"}
+		Next: "if it adds, drops or changes columns, begin again, since rows of another structure cannot be applied: " + r.overCommand() +
+			"; else carry it out on the target by hand where it is wanted, then resume: " + r.resumeCommand() + " --set catch_up.ddl=ignore"}
 }
 
 // voided returns which tables' copies a DDL voids, as an error, or nil.

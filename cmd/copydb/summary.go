@@ -96,7 +96,11 @@ func stopPointLine(s copydb.SummaryRecord) string {
 	case s.SinceThen > 1:
 		line += " " + count(s.SinceThen) + " transactions have been written since."
 	}
-	if s.ResumeCommand != "" {
+	switch {
+	case s.ResumeCommand == "":
+	case s.SinceThen == 0:
+		line += " Next: if the writes are stopped, let the application use the target; else stop them, then run: " + s.ResumeCommand
+	default:
 		line += " Next: stop the writes, then run: " + s.ResumeCommand
 	}
 	return line
