@@ -171,7 +171,7 @@ func (r *run) beginAgain() string {
 	what := "the tables that the run before made on the target"
 	st := r.st
 	if st == nil {
-		st, _ = state.Load(r.opt.StatePath) //nolint:errcheck // it only names tables
+		st, _ = state.Load(r.opt.StatePath) // it only names tables
 	}
 	if st != nil {
 		what = madeTables(st)

@@ -95,7 +95,7 @@ func repeat(t *testing.T, srv *servers.Server, statements ...string) (stop func(
 		g.Go("load", func() error {
 			conn, err := srv.DB().Conn(ctx)
 			if err != nil {
-				return nil //nolint:nilerr // the test is over
+				return nil // the test is over
 			}
 			defer conn.Close()
 			for ctx.Err() == nil {
