@@ -207,7 +207,11 @@ func (r *Reader) exactMariaDB(ctx context.Context, jobs []*Job) (at state.Positi
 		if err != nil {
 			return at, err
 		}
-		if at, err = r.d.snapshotPosition(ctx, r.session); err != nil {
+		at, err = r.d.snapshotPosition(ctx, r.session)
+		if rotating := (*rotatingError)(nil); errors.As(err, &rotating) {
+			break
+		}
+		if err != nil {
 			return at, err
 		}
 		after, err := r.d.xaState(ctx, r.session)
@@ -324,33 +328,35 @@ func (r *Reader) holdLocked(ctx context.Context, jobs []*Job) (at state.Position
 	if err := lockTables(ctx, r.session, jobs); err != nil {
 		return at, err
 	}
-	if r.d.cfg.Rung != position.RungMariaDB {
-		return r.lockedPosition(ctx, r.session)
-	}
-	if at, err = Status(ctx, r.session, r.d.cfg.Identity.Version); err != nil {
-		return at, err
-	}
-	return withGTIDSet(ctx, r.session, at)
+	return r.lockedPosition(ctx, r.session)
 }
 
 // openLocked opens the snapshot and returns its position, while locker holds the
 // tables.
 func (r *Reader) openLocked(ctx context.Context, locker *mysqlconn.Session) (at state.Position, err error) {
-	if r.d.cfg.Rung == position.RungMariaDB {
-		return r.d.snapshotPosition(ctx, r.session)
-	}
 	if at, err = r.lockedPosition(ctx, locker); err != nil {
 		return at, err
 	}
 	return at, openSnapshot(ctx, r.session)
 }
 
-// lockedPosition returns MySQL's position while a session holds tables.
-func (r *Reader) lockedPosition(ctx context.Context, locker *mysqlconn.Session) (state.Position, error) {
-	if r.d.cfg.Rung != position.RungGTID {
-		return Status(ctx, locker, r.d.cfg.Identity.Version)
+// lockedPosition returns the position while a session holds tables: whoever wrote
+// to them is through with its commit. A MariaDB may not know the GTID position of
+// a place that others are just writing to.
+func (r *Reader) lockedPosition(ctx context.Context, locker *mysqlconn.Session) (at state.Position, err error) {
+	if r.d.cfg.Rung == position.RungGTID {
+		return gtidExecuted(ctx, locker)
 	}
-	return gtidExecuted(ctx, locker)
+	for range exactTries {
+		at, err = Status(ctx, locker, r.d.cfg.Identity.Version)
+		if err != nil || r.d.cfg.Rung != position.RungMariaDB {
+			return at, err
+		}
+		if at, err = withGTIDSet(ctx, locker, at); !errors.Is(err, errNoGTID) {
+			return at, err
+		}
+	}
+	return at, err
 }
 
 // lockTables takes the read locks, all or none, waiting at most a second at a

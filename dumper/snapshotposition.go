@@ -17,21 +17,41 @@ import (
 // log file before the transactions that filled the old one are visible: beside
 // rotations one of thirty snapshots lacked a transaction that its position
 // covers (10.11 and 11.8). So the begin of a file is a snapshot's position only
-// where nobody commits any more, and for a while.
+// where nobody commits any more, and for a while. Where each transaction fills a
+// file, no other place is ever seen.
 const (
-	snapshotTries = 600
+	snapshotTries = 200
 	snapshotPause = 20 * time.Millisecond
 	quietTries    = 25  // snapshots in a row at the same begin of a file
 	blindTries    = 150 // the same where the account may not see who commits
 )
 
+// passedFiles is how many files the log must go on by for every transaction in
+// front of a file's begin to be visible: each rotation is of another group of
+// commits, and at most three groups are on their way into the log and out of it.
+const passedFiles = 8
+
+// rotatingError says that every snapshot stood beside a rotation.
+type rotatingError struct {
+	// Passed is a position whose transactions are all visible by now; zero where
+	// none is known.
+	Passed state.Position
+}
+
+// Error says what can be done.
+func (e *rotatingError) Error() string {
+	return "open a snapshot: each one stands beside a rotation of the binary log, or at a place of which the source knows no GTID position; a larger max_binlog_size on the source has fewer rotations"
+}
+
 // snapshotPosition opens a consistent snapshot on s, a MariaDB, and returns the
-// position that belongs to it.
+// position that belongs to it; a *rotatingError where none can be told, and no
+// snapshot is open then.
 func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (state.Position, error) {
 	d.snapshots.Lock() // our own sessions at least do not ask at the same time
 	defer d.snapshots.Unlock()
-	var last state.Position
+	var first, last state.Position
 	quiet := 0 // snapshots in a row at last beside which nobody committed
+	files := 0 // that the log went on by since first
 	for range snapshotTries {
 		p, begin, err := d.trySnapshot(ctx, s)
 		if err != nil {
@@ -40,8 +60,17 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 		if !p.IsZero() && !begin {
 			return p, nil
 		}
+		if first.IsZero() {
+			first = p
+		}
+		if !p.IsZero() && p.File != last.File && p.File != first.File {
+			files++
+		}
 		if quiet++; p.IsZero() || p != last {
-			last, quiet = p, 0
+			quiet = 0
+		}
+		if !p.IsZero() {
+			last = p
 		}
 		n, enough, err := committing(ctx, s)
 		if err != nil {
@@ -60,7 +89,10 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 			return p, err
 		}
 	}
-	return last, errors.New("open a snapshot: each one stands beside a rotation of the binary log, or at a place of which the source knows no GTID position; a larger max_binlog_size on the source has fewer rotations")
+	if files < passedFiles {
+		first = state.Position{}
+	}
+	return state.Position{}, &rotatingError{first}
 }
 
 // trySnapshot opens a snapshot and returns its position, and whether that is the

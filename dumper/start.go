@@ -107,7 +107,11 @@ func (d *Dumper) walk(ctx context.Context, s *mysqlconn.Session) (state.Position
 		return gtidExecuted(ctx, s)
 	case position.RungMariaDB:
 		p, err := d.snapshotPosition(ctx, s)
-		if err != nil {
+		var rotating *rotatingError
+		switch {
+		case errors.As(err, &rotating) && !rotating.Passed.IsZero():
+			return rotating.Passed, nil // an earlier start is as right
+		case err != nil:
 			return p, err
 		}
 		return p, endSnapshot(ctx, s)

@@ -79,7 +79,12 @@ func load(ctx context.Context, q Queryer, flavor mysqlconn.Flavor, database stri
 		l.tables[n] = &Table{Database: database, Table: n}
 		literals[i] = lit(n)
 	}
-	l.only = " AND TABLE_NAME IN (" + strings.Join(literals, ", ") + ")"
+	l.only = " AND TABLE_NAME = " + literals[0]
+	if len(literals) > 1 {
+		// MariaDB takes names in a list for one that its collation holds equal, and
+		// looks that one up.
+		l.only = " AND CONVERT(TABLE_NAME USING utf8mb4) COLLATE utf8mb4_bin IN (" + strings.Join(literals, ", ") + ")"
+	}
 	for _, step := range []func(context.Context) error{l.basics, l.columns, l.keys, l.creates} {
 		if err := step(ctx); err != nil {
 			return nil, err
