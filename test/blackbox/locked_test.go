@@ -31,7 +31,7 @@ var lockedChanges = []string{
 	"UPDATE IGNORE fixed SET c = %[2]d %% 50 WHERE a = %[1]d %% 50 LIMIT 1",
 	"DELETE FROM fixed WHERE a <=> NULLIF(%[1]d %% 50, 49) LIMIT 2",
 	"INSERT INTO counted (v) VALUES (%[1]d), (%[2]d)",
-	"UPDATE counted SET v = v + 1 WHERE v %% 10 = %[1]d %% 10",
+	"UPDATE counted SET v = v + 1 WHERE v %% 10 = %[1]d %% 10 LIMIT 3",
 	"DELETE FROM counted WHERE id %% 20 = %[2]d %% 20 LIMIT 1",
 	"INSERT INTO safe VALUES (%[1]d, %[2]d) ON DUPLICATE KEY UPDATE v = v + 1",
 	"BEGIN; INSERT INTO safe VALUES (1000 + %[1]d, 1); ROLLBACK",

@@ -3,6 +3,7 @@ package blackbox
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -116,7 +117,7 @@ func wipe(t *testing.T, srv *servers.Server) {
 	t.Helper()
 	for _, s := range testdb.Sessions(t, srv, harness.User) {
 		if s.ID != 0 {
-			_, _ = srv.DB().ExecContext(t.Context(), "KILL ?", s.ID) // may have ended by itself
+			_, _ = srv.DB().ExecContext(t.Context(), fmt.Sprintf("KILL %d", s.ID)) // may have ended by itself
 		}
 	}
 	testdb.EndXA(t, srv)

@@ -2,6 +2,7 @@ package blackbox
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"syscall"
 	"testing"
@@ -84,7 +85,7 @@ func killSessions(t *testing.T, rounds int, all ...*servers.Server) {
 		for _, srv := range all {
 			for _, s := range testdb.Sessions(t, srv, harness.User) {
 				killed++
-				wait.Go(func() { _, _ = srv.DB().ExecContext(t.Context(), "KILL ?", s.ID) }) // may have ended by itself
+				wait.Go(func() { _, _ = srv.DB().ExecContext(t.Context(), fmt.Sprintf("KILL %d", s.ID)) }) // may have ended by itself
 			}
 		}
 		wait.Wait()
