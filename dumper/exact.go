@@ -196,22 +196,32 @@ func (r *Reader) touch(ctx context.Context, job *Job) error {
 	return nil
 }
 
-// exactMariaDB opens a snapshot that tells its own position, at a moment when no
+// exactMariaDB locks the tables for the instant of the snapshot where it may:
+// that waits for those that wrote to one, XA transactions among them, and is a
+// proof. Else, and where a transaction holds a table for long, it takes the
+// position that MariaDB gives with the snapshot.
+func (r *Reader) exactMariaDB(ctx context.Context, jobs []*Job) (at state.Position, err error) {
+	if !r.d.cfg.AllowLocks {
+		return r.exactUnlocked(ctx, jobs)
+	}
+	at, err = r.exactLocked(ctx, jobs)
+	if mysqlconn.IsAccessDenied(err) || mysqlconn.IsLockConflict(err) {
+		return r.exactUnlocked(ctx, jobs)
+	}
+	return at, err
+}
+
+// exactUnlocked opens a snapshot that tells its own position, at a moment when no
 // XA transaction is prepared and none is committed: an XA COMMIT can be in the
 // position and not in the snapshot. One that was prepared and committed between
-// the two looks at XA RECOVER is known by the server's counter. Where the source
-// is never that quiet, it locks the table, which waits for those that wrote to it.
-func (r *Reader) exactMariaDB(ctx context.Context, jobs []*Job) (at state.Position, err error) {
+// the two looks at XA RECOVER is known by the server's counter.
+func (r *Reader) exactUnlocked(ctx context.Context, jobs []*Job) (at state.Position, err error) {
 	for range exactTries {
 		before, err := r.d.xaState(ctx, r.session)
 		if err != nil {
 			return at, err
 		}
-		at, err = r.d.snapshotPosition(ctx, r.session)
-		if rotating := (*rotatingError)(nil); errors.As(err, &rotating) {
-			break
-		}
-		if err != nil {
+		if at, err = r.d.snapshotPosition(ctx, r.session); err != nil {
 			return at, err
 		}
 		after, err := r.d.xaState(ctx, r.session)
@@ -225,7 +235,7 @@ func (r *Reader) exactMariaDB(ctx context.Context, jobs []*Job) (at state.Positi
 			return at, err
 		}
 	}
-	return r.exactLocked(ctx, jobs)
+	return at, fmt.Errorf("read %s: XA transactions are prepared or committed all the time, and without LOCK TABLES no exact position can be told beside them", jobs[0].Layout.Table)
 }
 
 // xaState is what tells whether XA transactions move: how many XA COMMITs were

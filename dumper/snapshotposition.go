@@ -145,8 +145,8 @@ func committing(ctx context.Context, s *mysqlconn.Session) (sessions, enough int
 // How often a snapshot's position must read the same, one after the other, and
 // how often it is read at the most.
 const (
-	steadyReads = 4
-	steadyTries = 100
+	steadyReads = 25
+	steadyTries = 1000
 )
 
 // steady reads a position until it is the same several times. MariaDB answers

@@ -94,19 +94,17 @@ func Grants(in *Input) (source, target []string) {
 }
 
 // mayLock reports whether the copy may have to lock a table of a database: one
-// without a usable key, on MariaDB only where its engine does not roll back; on
-// MySQL also where its tables cannot be seen yet.
+// without a usable key, also where its tables cannot be seen yet.
 func (in *Input) mayLock(db string) bool {
 	if !in.AllowLocks {
 		return false
 	}
-	seen := in.Facts.Source.Identity.Version.Flavor == mysqlconn.MariaDB
-	snapshots := seen // say their own position
+	seen := false
 	for _, t := range in.Facts.Tables {
 		if t.Database != db && db != "" {
 			continue
 		}
-		if t.UsableKey() == nil && (!snapshots || !t.Transactional()) {
+		if t.UsableKey() == nil {
 			return true
 		}
 		seen = true

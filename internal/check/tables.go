@@ -49,18 +49,15 @@ func (r *runner) exactTable(t *table.Table, why string) {
 	}
 	rung := r.in.Facts.Rung
 	always := rung == position.RungFlush || rung == position.RungFileStart
-	if rung != position.RungMariaDB { // whose snapshots say their own position
-		lacks := r.lacksLock(t)
-		if lacks || !r.in.AllowLocks {
-			r.cannotLock(t, why, always, lacks)
-			return
-		}
+	if lacks := r.lacksLock(t); lacks || !r.in.AllowLocks {
+		r.cannotLock(t, why, always, lacks)
+		return
 	}
 	how := "is read in one snapshot, which blocks DDL on it"
 	if t.Component != 0 {
 		how = "is read in one snapshot with the tables of its foreign keys, which blocks DDL on them"
 	}
-	if always {
+	if always || rung == position.RungMariaDB {
 		how += ", after LOCK TABLES … READ for an instant"
 	}
 	r.info("exact_table", t.String(), fmt.Sprintf("table %s %s, since %s", t, how, why), fix)
@@ -110,6 +107,10 @@ func (r *runner) cannotLock(t *table.Table, why string, always, lacks bool) {
 	if always {
 		r.fail("exact_lock", t.String(), fmt.Sprintf("table %s needs LOCK TABLES … READ for an instant, since %s, and %s", t, why, cause),
 			fix+", turn GTIDs on at the source, "+way+"or exclude the table")
+		return
+	}
+	if r.in.Facts.Rung == position.RungMariaDB {
+		r.warn("exact_lock", t.String(), fmt.Sprintf("table %s, since %s, is read from the position that MariaDB gives with a snapshot; LOCK TABLES … READ for an instant would prove it, and %s", t, why, cause), fix)
 		return
 	}
 	r.warn("exact_lock", t.String(), fmt.Sprintf("table %s, since %s, needs a moment in which nothing is committed on the source, or LOCK TABLES … READ for an instant, and %s", t, why, cause), fix)
