@@ -201,7 +201,7 @@ func (r *run) lockDatabases(ctx context.Context) error {
 			}
 			return &Error{Code: ExitState, Where: "target",
 				Message: fmt.Sprintf("database %s is being written by another run (connection %d holds its lock)", n, id),
-				Next:    "wait for that run, or stop it"}
+				Next:    fmt.Sprintf("wait for that run, or stop it; where it is cut off from the target, end its connection there with KILL %d", id)}
 		}
 	}
 	return nil

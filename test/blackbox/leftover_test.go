@@ -63,6 +63,7 @@ func TestResumeEndsSessionsFirst(t *testing.T) {
 			if phase == state.PhaseSnapshot {
 				m.WaitReached(p, h)
 			} else {
+				inPhase(p, state.PhaseCatchUp) // the dump of the run before may still be there
 				p.WaitFor("a dump", time.Minute, func() bool {
 					return strings.Contains(fmt.Sprint(testdb.Sessions(t, source, harness.User)), "Binlog Dump")
 				})
