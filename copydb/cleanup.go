@@ -71,14 +71,12 @@ func (r *run) cleanup(ctx context.Context) error {
 // another copy of the state file.
 func (r *run) refuseHeld(ctx context.Context, c *mysqlconn.Control, st *state.State) error {
 	for _, t := range st.Tables {
-		var holder *int64
-		if err := c.QueryRow(ctx, []any{&holder}, "SELECT IS_USED_LOCK(?)", databaseLock(string(t.Database))); err != nil {
-			return fmt.Errorf("look for the run that holds %s on the target: %w", t.Database, err)
+		id, err := databaseHolder(ctx, c, string(t.Database))
+		if err != nil {
+			return err
 		}
-		if holder != nil {
-			return &Error{Code: ExitState, Where: "target",
-				Message: fmt.Sprintf("database %s is being written by a run (connection %d holds its lock)", t.Database, *holder),
-				Next:    "wait for that run, or stop it"}
+		if id != 0 {
+			return heldError(fmt.Sprintf("database %s is being written by a run", t.Database), id)
 		}
 	}
 	return nil

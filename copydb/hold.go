@@ -189,20 +189,18 @@ func (r *run) lockDatabases(ctx context.Context) error {
 	}
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {
-		lock := databaseLock(n)
-		var got, holder *int64
-		if err := r.hold.QueryRow(ctx, []any{&got, &holder}, "SELECT GET_LOCK(?, 0), IS_USED_LOCK(?)", lock, lock); err != nil {
+		var got *int64
+		if err := r.hold.QueryRow(ctx, []any{&got}, "SELECT GET_LOCK(?, 0)", databaseLock(n)); err != nil {
 			return fmt.Errorf("lock database %s on the target: %w", n, err)
 		}
-		if got == nil || *got != 1 {
-			id := int64(0)
-			if holder != nil {
-				id = *holder
-			}
-			return &Error{Code: ExitState, Where: "target",
-				Message: fmt.Sprintf("database %s is being written by another run (connection %d holds its lock)", n, id),
-				Next:    fmt.Sprintf("wait for that run, or stop it; where it is cut off from the target, end its connection there with KILL %d", id)}
+		if got != nil && *got == 1 {
+			continue
 		}
+		id, err := databaseHolder(ctx, r.hold, n)
+		if err != nil {
+			return err
+		}
+		return heldError(fmt.Sprintf("database %s is being written by another run", n), id)
 	}
 	return nil
 }
@@ -210,6 +208,25 @@ func (r *run) lockDatabases(ctx context.Context) error {
 // databaseLock is the name of a database's lock: at most 64 characters.
 func databaseLock(database string) string {
 	return fmt.Sprintf("copydb:%x", sha256.Sum256([]byte(database)))[:len("copydb:")+32]
+}
+
+// databaseHolder returns the connection that holds a database's lock; 0 if none
+// does.
+func databaseHolder(ctx context.Context, c *mysqlconn.Control, database string) (uint64, error) {
+	var holder *uint64
+	if err := c.QueryRow(ctx, []any{&holder}, "SELECT IS_USED_LOCK(?)", databaseLock(database)); err != nil {
+		return 0, fmt.Errorf("look for the run that holds %s on the target: %w", database, err)
+	}
+	if holder == nil {
+		return 0, nil
+	}
+	return *holder, nil
+}
+
+// heldError refuses what another run's connection holds.
+func heldError(what string, id uint64) error {
+	return &Error{Code: ExitState, Where: "target", Message: fmt.Sprintf("%s (connection %d holds its lock)", what, id),
+		Next: fmt.Sprintf("wait for that run, or stop it; where it is cut off from the target, end its connection there with KILL %d; then run the same command again", id)}
 }
 
 // openDDL opens a connection to the target for schema statements and records.

@@ -135,9 +135,7 @@ func (r *run) refuseAtWork(ctx context.Context, c *mysqlconn.Control, over *over
 				break
 			}
 			if try == workTries {
-				return &Error{Code: ExitState, Where: "target",
-					Message: fmt.Sprintf("a run of table %s is at work: its connection %d holds the database (migration %s)", m.Tables[0], id, m.Migration),
-					Next:    fmt.Sprintf("stop it; where it is cut off from the target, end its connection there with KILL %d; then run the same command again", id)}
+				return heldError(fmt.Sprintf("a run of table %s (migration %s) is at work", m.Tables[0], m.Migration), id)
 			}
 			if err := group.Pause(ctx, workPause); err != nil {
 				return err
@@ -155,12 +153,12 @@ func (r *run) holderOf(ctx context.Context, c *mysqlconn.Control, m progress.Oth
 		return 0, err
 	}
 	for _, n := range m.Tables {
-		var holder *uint64
-		if err := c.QueryRow(ctx, []any{&holder}, "SELECT IS_USED_LOCK(?)", databaseLock(n.Database)); err != nil {
-			return 0, fmt.Errorf("look for the run that holds %s on the target: %w", n.Database, err)
+		id, err := databaseHolder(ctx, c, n.Database)
+		if err != nil {
+			return 0, err
 		}
-		if holder != nil && slices.Contains(open, *holder) {
-			return *holder, nil
+		if id != 0 && slices.Contains(open, id) {
+			return id, nil
 		}
 	}
 	return 0, nil

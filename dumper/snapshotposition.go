@@ -60,17 +60,18 @@ func (d *Dumper) snapshotPosition(ctx context.Context, s *mysqlconn.Session) (st
 		if !p.IsZero() && !begin {
 			return p, nil
 		}
-		if first.IsZero() {
-			first = p
-		}
-		if !p.IsZero() && p.File != last.File && p.File != first.File {
-			files++
-		}
-		if quiet++; p.IsZero() || p != last {
+		switch {
+		case p.IsZero():
 			quiet = 0
-		}
-		if !p.IsZero() {
-			last = p
+		case first.IsZero():
+			first, last = p, p
+		case p == last:
+			quiet++
+		default:
+			if p.File != last.File {
+				files++
+			}
+			last, quiet = p, 0
 		}
 		n, enough, err := committing(ctx, s)
 		if err != nil {

@@ -40,10 +40,7 @@ func NewLayout(t *table.Table, m Method, to Config) *Layout {
 	if t.Overlaps { // MariaDB has no REPLACE for it, and LOCAL alone passes rows over
 		m, verb = Inserts, "INSERT"
 	}
-	l := &Layout{Table: t, Method: m, columns: t.Stored(), limit: insertBytes, notes: max(to.MaxNotes, 1)}
-	if to.MaxPacket > 0 {
-		l.limit = min(l.limit, int(to.MaxPacket)/2)
-	}
+	l := &Layout{Table: t, Method: m, columns: t.Stored(), limit: to.statementBytes(), notes: max(to.MaxNotes, 1)}
 	var names, targets, sets []string
 	for i, c := range l.columns {
 		l.raw = append(l.raw, !numeric(c.Kind))

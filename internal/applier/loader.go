@@ -96,21 +96,17 @@ func (l *Loader) load(ctx context.Context, c *Chunk) error {
 	})
 }
 
-func write(ctx context.Context, s *mysqlconn.Session, c *Chunk) (err error) {
-	if c.Rows == 0 {
+func write(ctx context.Context, s *mysqlconn.Session, c *Chunk) error {
+	switch {
+	case c.Rows == 0:
 		return nil
+	case c.zeros > 0: // a strict session refuses ENUM's index 0 (error 1265)
+		return loosely(ctx, s, func() error { return writeRows(ctx, s, c) })
 	}
-	if c.zeros > 0 {
-		// A strict session refuses ENUM's index 0 (error 1265).
-		if _, err := s.Exec(ctx, "SET SESSION sql_mode = '"+looseMode+"'"); err != nil {
-			return err
-		}
-		defer func() {
-			if _, serr := s.Exec(ctx, "SET SESSION sql_mode = '"+strictMode+"'"); err == nil {
-				err = serr
-			}
-		}()
-	}
+	return writeRows(ctx, s, c)
+}
+
+func writeRows(ctx context.Context, s *mysqlconn.Session, c *Chunk) error {
 	if c.Layout.Method == Inserts {
 		return insert(ctx, s, c)
 	}
